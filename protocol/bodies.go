@@ -1,0 +1,319 @@
+package protocol
+
+import "time"
+
+// What is said about a job. The package comment tells who says which to whom.
+type (
+	// Submit asks that a job be run. The same id again is the same job.
+	Submit struct {
+		Job Job `msgpack:"j"`
+	}
+
+	// Call opens a clearing round: all jobs in it are sold together.
+	Call struct {
+		Round  uint64  `msgpack:"n"`
+		Closes Time    `msgpack:"cl"` // offers said later are not read
+		Jobs   []Job   `msgpack:"j"`
+		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
+	}
+
+	// Offer answers a Call: one row for each of its jobs, and the site's state.
+	Offer struct {
+		Round uint64  `msgpack:"n"`
+		Jobs  []Menu  `msgpack:"j"`
+		Room  []Room  `msgpack:"rm,omitempty"` // per GPU model
+		Grid  Outlook `msgpack:"g"`
+	}
+
+	// Award gives a job to the site that reads it.
+	Award struct {
+		Round  uint64      `msgpack:"n"`
+		Job    JobID       `msgpack:"j"`
+		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
+		Option Option      `msgpack:"o"`
+		Queue  bool        `msgpack:"q,omitempty"` // wait at the site when there is no room now
+		Why    Reason      `msgpack:"w"`
+		Proof  Certificate `msgpack:"pf"`
+	}
+
+	// Hold says that a job is not sold yet.
+	Hold struct {
+		Round uint64 `msgpack:"n"`
+		Job   JobID  `msgpack:"j"`
+		Until Time   `msgpack:"u"`            // called again then, at the latest
+		Site  string `msgpack:"s,omitempty"`  // where the plan of now would run it
+		Start Time   `msgpack:"st,omitempty"` // and when
+		Why   Reason `msgpack:"w"`
+	}
+
+	// Refuse says that a job will not be run.
+	Refuse struct {
+		Job JobID  `msgpack:"j"`
+		Why Reason `msgpack:"w"`
+	}
+
+	// Accept says that the site has reserved what the award asked for.
+	Accept struct {
+		Job   JobID  `msgpack:"j"`
+		Epoch uint64 `msgpack:"e"`
+		Start Time   `msgpack:"st"` // planned
+	}
+
+	// Decline says that the site cannot do what it offered. The job goes into
+	// the next round.
+	Decline struct {
+		Job   JobID  `msgpack:"j"`
+		Epoch uint64 `msgpack:"e"`
+		Why   Reason `msgpack:"w"`
+	}
+
+	// Launch tells the hands to run a job now.
+	Launch struct {
+		Job     Job           `msgpack:"j"`
+		Epoch   uint64        `msgpack:"e"`
+		Node    string        `msgpack:"nd"`
+		Devices []int         `msgpack:"dv"`
+		Model   string        `msgpack:"md,omitempty"`
+		Cap     Milliwatts    `msgpack:"cp,omitempty"` // of each device; 0: none
+		Run     time.Duration `msgpack:"r"`            // how long the plan says it takes
+		Power   Milliwatts    `msgpack:"pw"`           // what the plan says it draws, before the facility's share
+	}
+
+	// Started says that a job has begun.
+	Started struct {
+		Job   JobID  `msgpack:"j"`
+		Epoch uint64 `msgpack:"e"`
+	}
+
+	// Exited says that a job ended, and what its devices and its part of the
+	// host drew in each hour of its run: measured, before the facility's share.
+	Exited struct {
+		Job   JobID   `msgpack:"j"`
+		Epoch uint64  `msgpack:"e"`
+		Draw  []Slice `msgpack:"dr"`
+	}
+
+	// Done reports an ended job to the market: the facility's energy, and what
+	// it cost at the prices and intensities of its own hours.
+	Done struct {
+		Job     JobID        `msgpack:"j"`
+		Epoch   uint64       `msgpack:"e"`
+		Started Time         `msgpack:"st"`
+		Ended   Time         `msgpack:"en"`
+		Node    string       `msgpack:"nd"`
+		Devices []int        `msgpack:"dv"`
+		IT      Millijoules  `msgpack:"it"` // before the facility's share
+		Energy  Millijoules  `msgpack:"eg"`
+		Carbon  Milligrams   `msgpack:"co"`
+		Money   Microdollars `msgpack:"mo"`
+	}
+
+	// Settled closes a job: what was measured against what was bid, and the
+	// payment that follows.
+	Settled struct {
+		Job     JobID        `msgpack:"j"`
+		Site    string       `msgpack:"s"`
+		Payer   string       `msgpack:"py"` // tenant
+		Paid    Microdollars `msgpack:"pd"`
+		BidFor  Bill         `msgpack:"b"`
+		Counted Bill         `msgpack:"c"`
+		Late    bool         `msgpack:"l,omitempty"`
+	}
+)
+
+// What is said beside a job.
+type (
+	// Hello tells the market what a site is.
+	Hello struct {
+		Site  string `msgpack:"s"`
+		Pools []Pool `msgpack:"p"`
+	}
+
+	// Signal tells an agent values of its grid that are known now: of hours
+	// gone, of this hour, or published ahead.
+	Signal struct {
+		What   Quantity `msgpack:"q"`
+		Points []Point  `msgpack:"p"`
+	}
+
+	// Reading tells an agent what its site drew in an hour outside of jobs.
+	Reading struct {
+		Hour  Time        `msgpack:"h"`
+		Idle  Millijoules `msgpack:"id"` // awake but unused devices and hosts, and sleeping nodes
+		Total Millijoules `msgpack:"tt"` // of the whole site, metered apart from the jobs
+	}
+
+	// Meter reports a site's hour to the market, with its own bill.
+	Meter struct {
+		Hour  Time        `msgpack:"h"`
+		Total Millijoules `msgpack:"tt"` // before the facility's share
+		Idle  Bill        `msgpack:"id"` // IT energy apart: see Bill
+	}
+)
+
+// Rows, which travel as arrays: they may grow at their end.
+type (
+	// A Price is what a GPU-hour of one model at one site is worth, by slot.
+	Price struct {
+		_msgpack struct{}       `msgpack:",as_array"`
+		Site     string         //
+		Model    string         //
+		From     Time           // of the first slot
+		Slot     time.Duration  //
+		Values   []Microdollars // per GPU-hour, never negative
+	}
+
+	// A Menu is a site's answer for one job: options, or why it has none.
+	Menu struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Job      JobID
+		Options  []Option
+		Why      Reason
+	}
+
+	// An Option is one way to run a job. Energy, carbon and money are the
+	// change of the site's own, facility's share included, by forecasts of now.
+	Option struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Start    Time
+		Finish   Time
+		Model    string       // of the GPUs; "" for a job without
+		Cap      Milliwatts   // of each device; 0: none
+		Energy   Millijoules  //
+		Carbon   Milligrams   //
+		Money    Microdollars // for energy
+		Transfer Microdollars // for moving its input
+		Fragment Milli        // of GPUs made useless to the usual jobs; negative: made useful
+		Score    Milli        // of the node, by the site's placement policy
+	}
+
+	// A Room is what a site could still give of one GPU model, by slot.
+	Room struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Model    string
+		From     Time
+		Slot     time.Duration
+		Free     []Milli        // of GPUs, by slot
+		Rate     []Microdollars // that energy and carbon of one busy GPU-hour would cost, by slot
+		Total    Milli
+		CPU      Milli // free now
+		Cores    Milli // of CPU in all
+	}
+
+	// An Outlook is the grid as a site sees it now: this hour, then forecasts.
+	Outlook struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		From     Time     // start of this hour
+		Price    []Microdollars
+		Carbon   []Milligrams
+		PUE      []Milli
+	}
+
+	// A Pool is the GPUs of one model at a site. Model is "" for nodes without.
+	Pool struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Model    string
+		Nodes    int
+		GPUs     int
+		CPU      Milli
+		Memory   MiB
+	}
+
+	// A Point is a value of a signal from an instant on, until the next point.
+	Point struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		At       Time
+		Value    int64 // unit: see Quantity
+	}
+
+	// A Slice is the energy drawn in one hour of a run.
+	Slice struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Hour     Time
+		Energy   Millijoules
+	}
+
+	// A Bill is energy with what it cost the purse and the air.
+	Bill struct {
+		_msgpack struct{}     `msgpack:",as_array"`
+		IT       Millijoules  // before the facility's share
+		Energy   Millijoules  // with it
+		Carbon   Milligrams   //
+		Money    Microdollars //
+		Finish   Time         // of a job; zero for a site's hour
+	}
+
+	// A Certificate says how good the clearing of a round was: no assignment of
+	// its jobs can cost less than Bound, and the one awarded costs Primal.
+	Certificate struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Primal   Microdollars
+		Bound    Microdollars
+		Jobs     int
+	}
+
+	// A Reason says why, as a code for machines and a note for people.
+	Reason struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Code     Code
+		Note     string
+	}
+)
+
+// A Quantity names what a Signal is about, and its unit.
+type Quantity string
+
+// Quantities.
+const (
+	GridPrice  Quantity = "price"  // microdollars per kWh: 55,000 is 55 dollars per MWh
+	GridCarbon Quantity = "carbon" // milligrams of CO2-equivalent per kWh
+	GridPUE    Quantity = "pue"    // facility power over IT power, in thousandths
+)
+
+// A Code is a reason that machines can count.
+type Code string
+
+// Why a site has no option for a job.
+const (
+	NotAllowed   Code = "region-not-allowed" // residency
+	NoModel      Code = "no-such-gpu"
+	TooBig       Code = "fits-no-node"
+	NoRoom       Code = "no-room"
+	PastDeadline Code = "misses-deadline"
+	NoSignal     Code = "no-grid-signal"
+	NotAsked     Code = "not-asked" // the rule of this market asks another site
+)
+
+// Why a job was awarded, held, refused or declined.
+const (
+	Cheapest     Code = "least-cost"      // of all options in the clearing of its round
+	ByRule       Code = "by-rule"         // a fixed rule chose the site
+	CheaperLater Code = "cheaper-later"   // the plan runs it at a better hour
+	Waiting      Code = "waiting"         // no site has room now
+	NoOffer      Code = "no-offer"        // no site has an option
+	Malformed    Code = "malformed"       // the job makes no sense
+	Duplicate    Code = "duplicate"       // of a job with other contents
+	RoomGone     Code = "room-gone"       // taken since the offer
+	Superseded   Code = "superseded"      // an award of a newer epoch is known
+	UnknownJob   Code = "unknown-job"     // nobody asked about it
+	SiteSilent   Code = "site-silent"     // it did not answer in time
+	BadTerms     Code = "impossible-term" // an offer that cannot be true
+)
+
+func (Submit) kind() string  { return "submit" }
+func (Call) kind() string    { return "call" }
+func (Offer) kind() string   { return "offer" }
+func (Award) kind() string   { return "award" }
+func (Hold) kind() string    { return "hold" }
+func (Refuse) kind() string  { return "refuse" }
+func (Accept) kind() string  { return "accept" }
+func (Decline) kind() string { return "decline" }
+func (Launch) kind() string  { return "launch" }
+func (Started) kind() string { return "started" }
+func (Exited) kind() string  { return "exited" }
+func (Done) kind() string    { return "done" }
+func (Settled) kind() string { return "settled" }
+func (Hello) kind() string   { return "hello" }
+func (Signal) kind() string  { return "signal" }
+func (Reading) kind() string { return "reading" }
+func (Meter) kind() string   { return "meter" }

@@ -1,0 +1,43 @@
+// Package protocol is the language of the market: every sentence that a party
+// may say to another, and nothing else.
+//
+// A party is a coordinator, an agent, the hands of a site, a feed of grid
+// signals or a submitter. Parties share no memory. What one knows of another
+// it has read in a [Message], so the record of messages is the whole history
+// of a run: replay repeats it, the page draws it, the narrator tells it.
+//
+// # A job, in messages
+//
+//	Submit   submitter   -> coordinator  please run this
+//	Call     coordinator -> every agent  who can run these, when, at what cost?
+//	Offer    agent       -> coordinator  each job: options, or why not; room left
+//	Award    coordinator -> agent        you run it, as this option says
+//	Hold     coordinator -> submitter    not yet; asked again then, and why
+//	Refuse   coordinator -> submitter    nobody can, and why
+//	Accept   agent       -> coordinator  reserved
+//	Decline  agent       -> coordinator  no longer possible, and why
+//	Launch   agent       -> its hands    this node, these GPUs, under this cap
+//	Started  hands       -> agent        it runs
+//	Exited   hands       -> agent        it ended, and took this much energy
+//	Done     agent       -> coordinator  it ended; energy, carbon, money measured
+//	Settled  coordinator -> everybody    paid: measured against bid
+//
+// Beside a job: Hello (an agent says what its site is), Signal (a feed says a
+// price, a carbon intensity, a weather), Meter (an agent says what its site
+// drew in an hour, idle draw included).
+//
+// # Units
+//
+// Every quantity has a type named for its unit, and is an integer: money in
+// millionths of a dollar, energy in millijoules, power in milliwatts, carbon
+// in milligrams, GPU shares in thousandths, time in milliseconds. Integers add
+// up to the same sum in any order and on any machine; replays are compared
+// byte for byte, so sums must not wobble.
+//
+// # Evolution
+//
+// See [Current]. Fields are added, never renamed, retyped or reused; rows that
+// travel as arrays grow at their end. A reader ignores fields it does not
+// know, and counts kinds it does not know. testdata/vN holds sentences once
+// spoken; a test reads them all, so none of those files may change.
+package protocol

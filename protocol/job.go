@@ -1,0 +1,78 @@
+package protocol
+
+import "time"
+
+// A JobID names a job for the whole of its life, in the whole federation.
+type JobID string
+
+// A Job is what a submitter wants run. The zero of a field that limits
+// something is no limit.
+type Job struct {
+	ID     JobID  `msgpack:"id"`
+	Tenant string `msgpack:"tn,omitempty"`
+	Home   string `msgpack:"hm,omitempty"` // site at which it was submitted, and where its input is
+
+	// What it asks of one node.
+	GPUs      int      `msgpack:"g,omitempty"`  // devices; 0 is a job without GPUs
+	Share     Milli    `msgpack:"s,omitempty"`  // of each device, 1..1000; below 1000 only with one device
+	GPUMemory MiB      `msgpack:"gm,omitempty"` // of each device
+	CPU       Milli    `msgpack:"c,omitempty"`
+	Memory    MiB      `msgpack:"m,omitempty"`
+	Models    []string `msgpack:"md,omitempty"` // GPU models that will do; empty: any
+
+	// When and where it may run.
+	Arrival    Time          `msgpack:"a"`
+	Run        time.Duration `msgpack:"r"` // run time at the reference clock: a V100 without a cap
+	Deadline   Time          `msgpack:"d"` // to be done by; later counts as late
+	Deferrable bool          `msgpack:"df,omitempty"`
+	Priority   int           `msgpack:"p,omitempty"`  // higher goes first
+	Regions    []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
+
+	Input MiB `msgpack:"in,omitempty"` // to be moved when it does not run at Home
+}
+
+// GPU returns what the job holds in all, in thousandths of a device.
+func (j Job) GPU() Milli { return Milli(j.GPUs) * j.Share }
+
+// Check returns what is wrong with the job, in words for its submitter, or "".
+func (j Job) Check() string {
+	switch {
+	case j.ID == "":
+		return "id: empty; every job needs a name of its own"
+	case len(j.ID) > maxName || len(j.Tenant) > maxName || len(j.Home) > maxName:
+		return "id, tenant or home: longer than 128 bytes"
+	case j.GPUs < 0 || j.GPUs > MaxGPUs:
+		return "gpus: want 0..16 of one node"
+	case j.GPUs == 0 && j.Share != 0:
+		return "share: a job without GPUs has no share of one"
+	case j.GPUs > 0 && (j.Share < 1 || j.Share > 1000):
+		return "share: want 1..1000 thousandths of each device"
+	case j.GPUs > 1 && j.Share != 1000:
+		return "share: several GPUs are held whole (1000)"
+	case j.CPU < 0 || j.Memory < 0 || j.GPUMemory < 0 || j.Input < 0:
+		return "cpu, memory, gpu memory or input: negative"
+	case j.CPU > maxAmount || Milli(j.Memory) > maxAmount || Milli(j.GPUMemory) > maxAmount || Milli(j.Input) > maxAmount:
+		return "cpu, memory, gpu memory or input: absurdly large"
+	case j.GPUs == 0 && j.CPU == 0:
+		return "cpu: a job without GPUs needs some"
+	case j.Run < time.Second || j.Run > MaxRun:
+		return "run: want 1s..720h at the reference clock"
+	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline.Sub(j.Arrival) > 2*MaxRun:
+		return "deadline: before the arrival, or over 1440h after it"
+	case j.Priority < -maxPriority || j.Priority > maxPriority:
+		return "priority: want -1000..1000"
+	case len(j.Models) > maxList || len(j.Regions) > maxList:
+		return "models or regions: more than 64"
+	}
+	return ""
+}
+
+// Bounds of a job that make arithmetic on it safe.
+const (
+	MaxGPUs     = 16
+	MaxRun      = 720 * time.Hour
+	maxName     = 128
+	maxList     = 64
+	maxPriority = 1000
+	maxAmount   = 1 << 40
+)

@@ -1,0 +1,84 @@
+package protocol
+
+// A Version counts the changes to the language. A party says its own in every
+// message; a reader of an older version may still understand it.
+//
+//   - 1 (2026-11-20): first version
+type Version int
+
+// Current is the version that this code speaks.
+const Current Version = 1
+
+// A Party names one speaker: "coordinator", "submitter", "agent/oslo",
+// "hands/oslo", "feed/oslo". The empty Party is everyone.
+type Party string
+
+// Parties that a federation has one of.
+const (
+	Coordinator Party = "coordinator"
+	Submitter   Party = "submitter"
+)
+
+// Agent names the agent of a site.
+func Agent(site string) Party { return Party("agent/" + site) }
+
+// Hands names what acts for a site's agent in its cluster.
+func Hands(site string) Party { return Party("hands/" + site) }
+
+// Feed names what tells a site's agent the state of its grid.
+func Feed(site string) Party { return Party("feed/" + site) }
+
+// Site returns the site that p speaks for: "oslo" of "agent/oslo", or "".
+func (p Party) Site() string {
+	for i := range len(p) {
+		if p[i] == '/' {
+			return string(p[i+1:])
+		}
+	}
+	return ""
+}
+
+// A Message is one sentence, said once. Two messages with the same From and
+// Seq are the same message.
+type Message struct {
+	Version Version
+	At      Time // when From said it, by From's clock
+	From    Party
+	Seq     uint64 // counts From's messages, from 1
+	To      Party
+	Body    Body
+}
+
+// Kind names what m says, as it travels: "offer".
+func (m Message) Kind() string { return m.Body.kind() }
+
+// A Body is what a message says. The set is closed.
+type Body interface{ kind() string }
+
+// A Mouth speaks for one party, numbering what it says.
+type Mouth struct {
+	Who Party
+	seq uint64
+}
+
+// Say returns body as a message from m to another party, at now.
+func (m *Mouth) Say(now Time, to Party, body Body) Message {
+	m.seq++
+	return Message{Version: Current, At: now, From: m.Who, Seq: m.seq, To: to, Body: body}
+}
+
+// Ears drop what a party has heard before. Invariant: a sender's messages
+// arrive in the order of their Seq, perhaps twice, so the highest is enough.
+type Ears struct{ last map[Party]uint64 }
+
+// New reports whether m has not been heard before, and remembers it.
+func (e *Ears) New(m Message) bool {
+	if m.Seq <= e.last[m.From] {
+		return false
+	}
+	if e.last == nil {
+		e.last = make(map[Party]uint64)
+	}
+	e.last[m.From] = m.Seq
+	return true
+}

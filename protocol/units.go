@@ -1,0 +1,73 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+)
+
+// Units. See the package comment for why they are integers.
+type (
+	Microdollars int64 // millionths of a US dollar
+	Millijoules  int64 // 3,600,000,000 of them are one kWh
+	Milliwatts   int64
+	Milligrams   int64 // of CO2-equivalent
+	Milli        int64 // thousandths: of one GPU, one processor core, or one
+	MiB          int64
+)
+
+// KWh returns e in kilowatt-hours, for people.
+func (e Millijoules) KWh() float64 { return float64(e) / 3.6e9 }
+
+// Kilograms returns c in kilograms, for people.
+func (c Milligrams) Kilograms() float64 { return float64(c) / 1e6 }
+
+// Dollars returns m in dollars, for people.
+func (m Microdollars) Dollars() float64 { return float64(m) / 1e6 }
+
+// A Time is an instant: milliseconds since 1970-01-01T00:00:00Z. Zero is no
+// time at all.
+type Time int64
+
+// At returns the instant of t, cut to the millisecond.
+func At(t time.Time) Time { return Time(t.UnixMilli()) }
+
+// Go returns t for the standard library, in UTC.
+func (t Time) Go() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// Add returns t moved by d, cut to the millisecond.
+func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
+
+// Sub returns how long t is after u.
+func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
+
+// Floor returns the last multiple of d, counted from 1970, that is not after t.
+// It panics if d is under a millisecond.
+func (t Time) Floor(d time.Duration) Time {
+	step := Time(d.Milliseconds())
+	rest := t % step
+	if rest < 0 {
+		rest += step
+	}
+	return t - rest
+}
+
+// Ceil returns the first multiple of d, counted from 1970, that is not before t.
+func (t Time) Ceil(d time.Duration) Time {
+	f := t.Floor(d)
+	if f == t {
+		return t
+	}
+	return f.Add(d)
+}
+
+// String returns t as RFC 3339 in UTC, with milliseconds only if it has some.
+func (t Time) String() string {
+	if t == 0 {
+		return "never"
+	}
+	return t.Go().Format("2006-01-02T15:04:05.999Z07:00")
+}
+
+// MarshalJSON implements json.Marshaler, for people who read the wire. The
+// wire itself carries a plain integer.
+func (t Time) MarshalJSON() ([]byte, error) { return strconv.AppendQuote(nil, t.String()), nil }
