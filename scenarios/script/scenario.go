@@ -1,0 +1,77 @@
+package script
+
+import (
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Scenario is one world to replay: sites, what their grids did, and the jobs
+// that arrive. It holds actual values; who may see which of them, and when, is
+// for the stage to hold.
+type Scenario struct {
+	Name, About string
+	Seed        uint64
+
+	Start, End protocol.Time // jobs arrive in [Start, End)
+
+	Sites    []Site         // in the order of their file
+	Jobs     []protocol.Job // by arrival, then id
+	Policies []string       // to compare; empty: all that there are
+	Weights  Weights
+
+	Notes []string // what was assumed, cut or filled, in words
+	Hash  string   // sha256 of all that was read to make it, in hex
+}
+
+// A Site is a cluster with its grid.
+type Site struct {
+	Name  string // [a-z0-9-]
+	Zone  string // of the grid, as its source calls it
+	Nodes []Node
+	Host  Host
+
+	// Signals are the actual values, hourly. They begin before the scenario's
+	// Start, so that a forecast has a past to look at, and a site without a
+	// PUE series has one point of a constant.
+	Signals map[protocol.Quantity][]protocol.Point
+
+	DayAhead bool // its prices are published the day before
+}
+
+// A Node is one machine of a fleet. Names are unique in the federation.
+type Node struct {
+	Name      string
+	CPU       protocol.Milli
+	Memory    protocol.MiB
+	GPUs      int    // 0 for a machine without
+	Model     string // of its GPUs; "" without
+	GPUMemory protocol.MiB
+}
+
+// A Host overrides what a node of the site draws beside its GPUs. A zero is
+// the default of package power.
+type Host struct {
+	Idle   protocol.Milliwatts // awake, nothing running
+	Asleep protocol.Milliwatts
+	Core   protocol.Milliwatts // more for each busy core
+}
+
+// Weights turn carbon and time into money.
+type Weights struct {
+	Kappa protocol.Microdollars // per tonne of CO2-equivalent; default 100 dollars
+	Delay protocol.Microdollars // per GPU-hour of waiting, of jobs that are not deferrable; default 1 dollar
+	Late  protocol.Microdollars // per GPU-hour past the deadline; default 10 dollars
+}
+
+// Options are what a command line may say about a scenario. The zero is all
+// defaults.
+type Options struct {
+	Data string  // folder that ${data} stands for; default ../shared/data
+	Seed *uint64 // instead of the scenario's own
+
+	Window     string  // CSV of hourly prices and carbon by zone
+	Jobs       string  // trace of jobs; default ${data}/workload/philly_2017.csv.gz
+	JobsFrom   *int64  // seconds in the trace's own clock; default: its dense part
+	MaxJobs    int     // default 2000, or what the scenario says
+	Fleet      string  // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
+	FleetScale float64 // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
+}
