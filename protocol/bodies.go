@@ -14,6 +14,7 @@ type (
 		Round  uint64  `msgpack:"n"`
 		Closes Time    `msgpack:"cl"` // offers said later are not read
 		Jobs   []Job   `msgpack:"j"`
+		Terms  Weights `msgpack:"w"` // what an option is judged by
 		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
 	}
 
@@ -32,6 +33,7 @@ type (
 		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
 		Option Option      `msgpack:"o"`
 		Queue  bool        `msgpack:"q,omitempty"` // wait at the site when there is no room now
+		Lease  Time        `msgpack:"l"`           // an award heard later is declined
 		Why    Reason      `msgpack:"w"`
 		Proof  Certificate `msgpack:"pf"`
 	}
@@ -196,8 +198,7 @@ type (
 		Free     []Milli        // of GPUs, by slot
 		Rate     []Microdollars // that energy and carbon of one busy GPU-hour would cost, by slot
 		Total    Milli
-		CPU      Milli // free now
-		Cores    Milli // of CPU in all
+		Speed    Milli // of one GPU, of the reference clock
 	}
 
 	// An Outlook is the grid as a site sees it now: this hour, then forecasts.

@@ -1,0 +1,67 @@
+package protocol
+
+import "time"
+
+// Weights turn everything that an option costs into one currency. They are one
+// federation's choice and stand in every Call, so that each site can rank its
+// own options as the market will.
+type Weights struct {
+	_msgpack struct{}     `msgpack:",as_array"`
+	Carbon   Microdollars // per kilogram; 100,000 is 100 dollars per tonne
+	Delay    Microdollars // per GPU-hour that a job waits which cannot be deferred
+	Late     Microdollars // per GPU-hour past the deadline
+}
+
+// Terms is what one option costs, by cause. Total is their sum.
+type Terms struct {
+	Money, Carbon, Transfer, Fragment, Delay, Late Microdollars
+}
+
+// Total returns the sum of t.
+func (t Terms) Total() Microdollars {
+	return t.Money + t.Carbon + t.Transfer + t.Fragment + t.Delay + t.Late
+}
+
+// Of prices option o of job j. Shadow is what a GPU-hour is worth where and
+// when the option runs: it prices the fragments that the option makes.
+// (METHOD, section 1: objective = energy + carbon + transfer + fragmentation +
+// delay + lateness.)
+func (w Weights) Of(j Job, o Option, shadow Microdollars) Terms {
+	t := Terms{
+		Money:    o.Money,
+		Carbon:   w.CarbonCost(o.Carbon),
+		Transfer: o.Transfer,
+		Fragment: GPUHours(o.Fragment, o.Finish.Sub(o.Start), shadow),
+	}
+	t.Delay, t.Late = w.Waiting(j, o.Start, o.Finish)
+	return t
+}
+
+// CarbonCost returns what c is taken to cost the world.
+func (w Weights) CarbonCost(c Milligrams) Microdollars {
+	return Microdollars(int64(c) * int64(w.Carbon) / 1_000_000)
+}
+
+// Waiting prices when a job starts and finishes. Delay counts only where the
+// job says that time matters; lateness always. A job without GPUs counts by
+// its processor cores, sixteen of them as one GPU.
+func (w Weights) Waiting(j Job, start, finish Time) (delay, late Microdollars) {
+	size := j.GPU()
+	if size == 0 {
+		size = j.CPU / 16
+	}
+	if !j.Deferrable && start > j.Arrival {
+		delay = GPUHours(size, start.Sub(j.Arrival), w.Delay)
+	}
+	if finish > j.Deadline {
+		late = GPUHours(size, finish.Sub(j.Deadline), w.Late)
+	}
+	return delay, late
+}
+
+// GPUHours returns what g thousandths of a GPU for d cost at rate per GPU-hour.
+// It does not overflow up to 16 GPUs, 1,500 hours and 100 dollars.
+func GPUHours(g Milli, d time.Duration, rate Microdollars) Microdollars {
+	seconds := d.Milliseconds() / 1000
+	return Microdollars(int64(g) * seconds * int64(rate) / 3_600_000)
+}
