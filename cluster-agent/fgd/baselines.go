@@ -1,0 +1,132 @@
+package fgd
+
+import "math/bits"
+
+// The published scores divide by the largest node of the published cluster,
+// not by the node's own size (§8).
+const (
+	maxCPU = 128000
+	maxGPU = 8000
+)
+
+// baseline is the score of slot s, which can take k, under a policy other than
+// FGD. Each product is rounded by itself, so that no processor fuses it with
+// the sum.
+func (c *Cluster) baseline(k *class, s int) uint16 {
+	n := &c.nodes[s]
+	switch c.cfg.Policy {
+	case BestFit:
+		// The published min-max step keeps the order and the ties of the best.
+		cpu := float64(n.cpu-k.req.CPU) / maxCPU * 0.5
+		gpu := float64(n.idleMilli()-k.req.Total()) / maxGPU * 0.5
+		return percent((1 - (cpu + gpu)) * 100)
+	case DotProd:
+		cpu := float64(n.cpu) / maxCPU * (float64(k.req.CPU) / maxCPU)
+		gpu := float64(n.idleMilli()) / maxGPU * (float64(k.req.Total()) / maxGPU)
+		return percent(100 * (1 - (cpu+gpu)/2))
+	case GPUPacking:
+		return c.packing(k, s)
+	case GPUClustering:
+		return n.clustering(k)
+	case LeastAllocated:
+		return c.allocated(k, s, false)
+	case MostAllocated:
+		return c.allocated(k, s, true)
+	}
+	return 0 // Random: all nodes are alike
+}
+
+func (n *node) idleMilli() int64 {
+	var sum int64
+	for _, f := range n.free {
+		sum += int64(f)
+	}
+	return sum
+}
+
+// percent truncates to 0..100. Nodes beyond the published sizes could leave
+// that range.
+func percent(x float64) uint16 { return uint16(min(max(x, 0), 100)) }
+
+func (c *Cluster) packing(k *class, s int) uint16 {
+	n := &c.nodes[s]
+	idle := uint16(n.idle)
+	switch {
+	case k.kind == cpuOnly:
+		return 0
+	case n.idle == n.gpus:
+		return max(33-idle, idle)
+	case k.kind == wholes:
+		return max(50-uint16(k.gpus), 33)
+	}
+	d := c.tightest(s, c.candidates(k, s))
+	free := n.free[bits.TrailingZeros8(uint8(d))]
+	if free == whole {
+		return 49
+	}
+	return max(100-uint16(free)/10/10, 50)
+}
+
+func (n *node) clustering(k *class) uint16 {
+	if k.kind == cpuOnly {
+		return 0
+	}
+	score := uint16(25 * max(maxGPU-n.idleMilli(), 0) / maxGPU)
+	own := uint16(1) << tag(k.req)
+	gpu := n.tags &^ 1
+	switch {
+	case gpu == own:
+		return score + 75
+	case gpu&own != 0:
+		return score + 50
+	case gpu == 0:
+		return score + 25
+	}
+	return score
+}
+
+// allocated is the mean over CPU, memory and, where GPUs are asked for, GPU of
+// what is left (or used) after the placement, in thousandths of the node's
+// capacity. A resource that the node does not have is left out, as in
+// Kubernetes.
+func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
+	n, full := &c.nodes[s], &c.caps[s]
+	var sum, dims int64
+	add := func(left, all int64) {
+		if all == 0 {
+			return
+		}
+		if most {
+			left = all - left
+		}
+		sum += int64(float64(left) / float64(all) * 1000)
+		dims++
+	}
+	add(n.cpu-k.req.CPU, full.CPU)
+	add(n.mem-k.req.Memory, full.Memory)
+	if k.kind != cpuOnly {
+		add(n.idleMilli()-k.req.Total(), whole*int64(full.GPUs))
+	}
+	return uint16(sum / max(dims, 1))
+}
+
+// anyOf draws one of the slots that can take k.
+func (c *Cluster) anyOf(k *class) int {
+	count := 0
+	for _, w := range k.scores.leaf {
+		count += bits.OnesCount64(w & ones) // each lane is 0 or 1
+	}
+	at := int(c.random(uint64(count)))
+	for i, w := range k.scores.leaf {
+		here := bits.OnesCount64(w & ones)
+		if at >= here {
+			at -= here
+			continue
+		}
+		for w &= ones; at > 0; at-- {
+			w &= w - 1
+		}
+		return i*lanes + bits.TrailingZeros64(w)/16
+	}
+	panic("fgd: a draw among no nodes") // Invariant: best found one
+}

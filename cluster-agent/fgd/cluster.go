@@ -1,0 +1,301 @@
+package fgd
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// node is the state of one node, kept small: scoring reads little else.
+type node struct {
+	cpu, mem int64          // left
+	free     [MaxGPUs]int16 // thousandths left of each device
+	last     int32          // where the log names this node last
+	jobs     int32
+	maxFree  int16 // the largest of free
+	tags     uint16
+	model    uint8
+	gpus     uint8
+	idle     uint8 // fully idle devices
+	distinct uint8 // the first device of each distinct free > 0
+	open     bool  // takes new jobs
+	cordoned bool
+	present  bool
+	bucket   uint16 // of cpu among the target's CPU values
+}
+
+// Cluster is the state of a cluster's nodes, and decides who runs where.
+// Make one with New.
+type Cluster struct {
+	cfg  Config
+	caps []Node  // by slot
+	slot []int   // node number -> slot; slots are in rank order
+	id   []int32 // slot -> node number
+	gone []int   // numbers of removed nodes, descending
+
+	nodes  []node  // by slot
+	memory []int64 // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
+	tagged [][MaxGPUs + 2]uint16
+	models []string
+
+	target
+	rows  []int64 // U of a slot, for each CPU bucket; target.buckets wide
+	sumU  int64   // of all present nodes at their own bucket
+	sumT  int64   // idle thousandths of all present nodes
+	log   []int32 // slots, in the order they changed
+	moved []int32 // scratch of compact
+
+	classes map[Request]*class
+	known   []*class // the same, in the order first asked
+	clock   int64    // counts uses of classes, for the least recently used
+	epoch   uint32   // of the target and of the number of slots
+	rng     uint64
+
+	window window
+}
+
+// New makes a cluster of idle nodes that expects the given target. Nodes are
+// numbered from 0 in the order given. The target is used in the order given,
+// whole: see Popular. An error names the node or class that makes no sense.
+func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
+	if cfg.Policy >= numPolicies {
+		return nil, fmt.Errorf("fgd: %v", cfg.Policy)
+	}
+	if cfg.Window < 0 || cfg.Refresh < 0 || cfg.MaxJobs < 0 {
+		return nil, errors.New("fgd: negative window, refresh or most jobs")
+	}
+	c := &Cluster{cfg: cfg, rng: cfg.Seed, classes: map[Request]*class{}}
+	order, err := ranked(cfg.Rank, len(nodes))
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range order {
+		if err := nodes[i].check(); err != nil {
+			return nil, fmt.Errorf("fgd: %w", err)
+		}
+		if _, err := c.modelIndex(nodes[i].Model); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.aim(classes); err != nil {
+		return nil, err
+	}
+	c.slot = make([]int, len(nodes))
+	for s, i := range order {
+		c.slot[i] = s
+		c.grow(nodes[i], i)
+	}
+	c.window.start(cfg, classes)
+	return c, nil
+}
+
+// ranked turns ranks into the order of nodes by rank.
+func ranked(rank []int, n int) ([]int, error) {
+	order := make([]int, n)
+	if rank == nil {
+		for i := range order {
+			order[i] = i
+		}
+		return order, nil
+	}
+	if len(rank) != n {
+		return nil, fmt.Errorf("fgd: %d ranks for %d nodes", len(rank), n)
+	}
+	for i := range order {
+		order[i] = -1
+	}
+	for i, r := range rank {
+		if r < 0 || r >= n || order[r] >= 0 {
+			return nil, fmt.Errorf("fgd: ranks are no permutation: node %d has %d", i, r)
+		}
+		order[r] = i
+	}
+	return order, nil
+}
+
+// modelIndex numbers a model.
+func (c *Cluster) modelIndex(name string) (uint8, error) {
+	for i, m := range c.models {
+		if m == name {
+			return uint8(i), nil
+		}
+	}
+	if len(c.models) == maxModels {
+		return 0, fmt.Errorf("fgd: more than %d GPU models", maxModels)
+	}
+	c.models = append(c.models, name)
+	return uint8(len(c.models) - 1), nil
+}
+
+// grow appends a slot for node number i.
+func (c *Cluster) grow(n Node, i int) {
+	c.caps = append(c.caps, n)
+	c.id = append(c.id, int32(i))
+	c.nodes = append(c.nodes, node{})
+	c.tagged = append(c.tagged, [MaxGPUs + 2]uint16{})
+	c.rows = append(c.rows, make([]int64, c.buckets)...)
+	if c.memory != nil {
+		c.memory = append(c.memory, make([]int64, MaxGPUs)...)
+	}
+	if room := max(4*len(c.nodes), 1024); cap(c.log) < room {
+		log := make([]int32, len(c.log), 2*room)
+		copy(log, c.log)
+		c.log = log
+	}
+	c.fill(len(c.nodes)-1, n)
+}
+
+// fill puts an idle n into slot s.
+func (c *Cluster) fill(s int, n Node) {
+	c.caps[s] = n
+	m, _ := c.modelIndex(n.Model)
+	st := node{cpu: n.CPU, mem: n.Memory, gpus: uint8(n.GPUs), model: m, present: true}
+	for i := range n.GPUs {
+		st.free[i] = whole
+	}
+	if n.GPUMemory > 0 && c.memory == nil {
+		c.memory = make([]int64, MaxGPUs*len(c.nodes))
+	}
+	if c.memory != nil {
+		for i := range MaxGPUs {
+			c.memory[s*MaxGPUs+i] = n.GPUMemory
+		}
+	}
+	c.nodes[s] = st
+	c.tagged[s] = [MaxGPUs + 2]uint16{}
+	c.sumT += whole * int64(n.GPUs)
+	c.touch(s, 0)
+}
+
+// AddNode adds an idle node and returns its number: the lowest of those that
+// were removed, or the next. It ranks after all others if its number is new,
+// and where the removed one did if not. An error says what is wrong with n.
+func (c *Cluster) AddNode(n Node) (int, error) {
+	if err := n.check(); err != nil {
+		return 0, fmt.Errorf("fgd: %w", err)
+	}
+	known := len(c.models)
+	if _, err := c.modelIndex(n.Model); err != nil {
+		return 0, err
+	}
+	if len(c.models) > known {
+		c.retarget(c.target.classes)
+	}
+	if k := len(c.gone); k > 0 {
+		i := c.gone[k-1]
+		c.gone = c.gone[:k-1]
+		c.fill(c.slot[i], n)
+		return i, nil
+	}
+	i := len(c.slot)
+	c.slot = append(c.slot, len(c.nodes))
+	c.epoch++
+	c.grow(n, i)
+	return i, nil
+}
+
+// RemoveNode takes node i away with all that runs on it; placements on it can
+// no longer be released. A number that is not in use is ignored.
+func (c *Cluster) RemoveNode(i int) {
+	s, ok := c.at(i)
+	if !ok {
+		return
+	}
+	n := &c.nodes[s]
+	for _, f := range n.free {
+		c.sumT -= int64(f)
+	}
+	before := c.used(s)
+	*n = node{last: n.last}
+	c.caps[s] = Node{}
+	c.touch(s, before)
+	at := len(c.gone)
+	for at > 0 && c.gone[at-1] < i {
+		at--
+	}
+	c.gone = append(c.gone, 0)
+	copy(c.gone[at+1:], c.gone[at:])
+	c.gone[at] = i
+}
+
+// Cordon makes node i take nothing new, or take again. What runs there runs
+// on, and its idle GPUs count in F as before.
+func (c *Cluster) Cordon(i int, on bool) {
+	if s, ok := c.at(i); ok && c.nodes[s].cordoned != on {
+		c.nodes[s].cordoned = on
+		c.touch(s, c.used(s))
+	}
+}
+
+// Len is one more than the highest node number in use or once used.
+func (c *Cluster) Len() int { return len(c.slot) }
+
+// Free is what is left on node i: milli-CPU, MiB, and of each device the
+// thousandths. ok is false if there is no such node.
+func (c *Cluster) Free(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
+	s, ok := c.at(i)
+	if !ok {
+		return 0, 0, gpus, false
+	}
+	n := &c.nodes[s]
+	return n.cpu, n.mem, n.free, true
+}
+
+// Idle is the idle thousandths of a GPU of all nodes.
+func (c *Cluster) Idle() int64 { return c.sumT }
+
+// Fragment is F of all nodes, exactly, as a fraction num/den in thousandths of
+// a GPU (specification §5); den is at least 1.
+func (c *Cluster) Fragment() (num, den int64) {
+	return c.total*c.sumT - c.sumU, max(c.total, 1)
+}
+
+func (c *Cluster) at(i int) (slot int, ok bool) {
+	if i < 0 || i >= len(c.slot) || !c.nodes[c.slot[i]].present {
+		return 0, false
+	}
+	return c.slot[i], true
+}
+
+// used is U of slot s, the useful part of its idle GPUs times D.
+func (c *Cluster) used(s int) int64 {
+	return c.rows[s*c.buckets+int(c.nodes[s].bucket)]
+}
+
+// touch brings what is derived from slot s up to its state, and says in the
+// log that it changed. before is used(s) as it was.
+func (c *Cluster) touch(s int, before int64) {
+	n := &c.nodes[s]
+	n.maxFree, n.idle, n.distinct = 0, 0, 0
+	var idle uint8
+	for i, f := range n.free[:n.gpus] {
+		if f == whole {
+			idle++
+		}
+		if f > n.maxFree {
+			n.maxFree = f
+		}
+		if f > 0 {
+			seen := false
+			for d := n.distinct; d != 0; d &= d - 1 {
+				if n.free[bits.TrailingZeros8(d)] == f {
+					seen = true
+					break
+				}
+			}
+			if !seen {
+				n.distinct |= 1 << i
+			}
+		}
+	}
+	n.idle = idle
+	n.open = n.present && !n.cordoned && (c.cfg.MaxJobs == 0 || int(n.jobs) < c.cfg.MaxJobs)
+	c.value(s)
+	c.sumU += c.used(s) - before
+
+	if len(c.log) == cap(c.log) {
+		c.compact()
+	}
+	n.last = int32(len(c.log))
+	c.log = append(c.log, int32(s))
+}

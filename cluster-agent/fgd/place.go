@@ -1,0 +1,191 @@
+package fgd
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Place decides where r goes, and takes it there. ok is false if r makes no
+// sense or no node can take it; nothing then changes.
+func (c *Cluster) Place(r Request) (p Placement, ok bool) {
+	r = r.plain()
+	if r.check() != nil {
+		return p, false
+	}
+	k := c.classOf(r)
+	s, _, ok := c.choose(k)
+	if !ok {
+		return p, false
+	}
+	p = Placement{Node: int(c.id[s]), Devices: c.devices(k, s), Request: r}
+	c.take(s, p)
+	return p, true
+}
+
+// Quote says where r would go, and what that would do to F. It changes
+// nothing: a Place that follows goes to the same place.
+func (c *Cluster) Quote(r Request) (q Quote) {
+	r = r.plain()
+	q.Request = r
+	if r.check() != nil {
+		return q
+	}
+	rng := c.rng
+	k := c.classOf(r)
+	s, v, ok := c.choose(k)
+	if !ok {
+		return q
+	}
+	q.Node, q.Devices, q.Fits = int(c.id[s]), c.devices(k, s), true
+	q.DeltaF = rounded(-c.delta(k, s, q.Devices), c.total)
+	q.Score = int(v) * c.perScore()
+	c.rng = rng
+	return q
+}
+
+// QuoteBatch appends to out the quote of each of rs, each as if it alone were
+// placed, and returns out.
+func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
+	for _, r := range rs {
+		out = append(out, c.Quote(r))
+	}
+	return out
+}
+
+// choose finds the node for k, and its score.
+func (c *Cluster) choose(k *class) (slot int, score uint16, ok bool) {
+	c.refresh(k)
+	s, v := k.scores.best()
+	if v == 0 {
+		return 0, 0, false
+	}
+	if c.cfg.Policy == Random {
+		s = c.anyOf(k)
+	}
+	return s, v - 1, true
+}
+
+// perScore is the thousandths that one point of a score is worth.
+func (c *Cluster) perScore() int {
+	if c.cfg.Policy == LeastAllocated || c.cfg.Policy == MostAllocated {
+		return 1
+	}
+	return 10
+}
+
+// rounded is num/den to nearest, halves away from zero; 0 if den is 0.
+func rounded(num, den int64) int64 {
+	switch {
+	case den == 0:
+		return 0
+	case num < 0:
+		return -((-num + den/2) / den)
+	}
+	return (num + den/2) / den
+}
+
+// Take takes a placement that another decided. A cordon does not stop it: what
+// runs, runs. The error says what does not fit; nothing then changes.
+func (c *Cluster) Take(p Placement) error {
+	p.Request = p.Request.plain()
+	r := p.Request
+	s, err := c.placed(p)
+	if err != nil {
+		return err
+	}
+	n := &c.nodes[s]
+	switch {
+	case r.CPU > n.cpu:
+		return fmt.Errorf("fgd: node %d has %d milli-CPU left, want %d", p.Node, n.cpu, r.CPU)
+	case r.Memory > n.mem:
+		return fmt.Errorf("fgd: node %d has %d MiB left, want %d", p.Node, n.mem, r.Memory)
+	case c.cfg.MaxJobs > 0 && int(n.jobs) >= c.cfg.MaxJobs:
+		return fmt.Errorf("fgd: node %d runs %d jobs already", p.Node, n.jobs)
+	}
+	for d := p.Devices; d != 0; d &= d - 1 {
+		i := bits.TrailingZeros8(uint8(d))
+		if int64(n.free[i]) < r.Milli {
+			return fmt.Errorf("fgd: device %d of node %d has %d thousandths left, want %d", i, p.Node, n.free[i], r.Milli)
+		}
+		if !c.hasMemory(s, i, r.GPUMemory) {
+			return fmt.Errorf("fgd: device %d of node %d has too little memory left, want %d MiB", i, p.Node, r.GPUMemory)
+		}
+	}
+	c.take(s, p)
+	return nil
+}
+
+// Release gives back what p took. The error says what p cannot have taken;
+// nothing then changes.
+func (c *Cluster) Release(p Placement) error {
+	p.Request = p.Request.plain()
+	r := p.Request
+	s, err := c.placed(p)
+	if err != nil {
+		return err
+	}
+	n, full := &c.nodes[s], &c.caps[s]
+	tooMuch := n.jobs == 0 || r.CPU > full.CPU-n.cpu || r.Memory > full.Memory-n.mem || c.tagged[s][tag(r)] == 0
+	for d := p.Devices; d != 0; d &= d - 1 {
+		i := bits.TrailingZeros8(uint8(d))
+		tooMuch = tooMuch || int64(n.free[i])+r.Milli > whole ||
+			full.GPUMemory > 0 && r.GPUMemory > full.GPUMemory-c.memory[s*MaxGPUs+i]
+	}
+	if tooMuch {
+		return fmt.Errorf("fgd: node %d does not hold what is released", p.Node)
+	}
+	c.apply(s, p, -1)
+	return nil
+}
+
+// placed is the slot of p, if p can be: a node and as many of its devices as
+// its request asks.
+func (c *Cluster) placed(p Placement) (slot int, err error) {
+	if err := p.Request.check(); err != nil {
+		return 0, fmt.Errorf("fgd: %w", err)
+	}
+	s, ok := c.at(p.Node)
+	if !ok {
+		return 0, fmt.Errorf("fgd: there is no node %d", p.Node)
+	}
+	if p.Devices.Count() != p.Request.GPUs || bits.Len8(uint8(p.Devices)) > int(c.nodes[s].gpus) {
+		return 0, errors.New("fgd: the devices are not those of the request and the node")
+	}
+	return s, nil
+}
+
+func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
+
+// apply takes (sign 1) or gives back (-1) p's resources on slot s.
+func (c *Cluster) apply(s int, p Placement, sign int64) {
+	n, r := &c.nodes[s], &p.Request
+	before := c.used(s)
+	n.cpu -= sign * r.CPU
+	n.mem -= sign * r.Memory
+	n.jobs += int32(sign)
+	for d := p.Devices; d != 0; d &= d - 1 {
+		i := bits.TrailingZeros8(uint8(d))
+		n.free[i] -= int16(sign * r.Milli)
+		if c.memory != nil && c.caps[s].GPUMemory > 0 {
+			c.memory[s*MaxGPUs+i] -= sign * r.GPUMemory
+		}
+	}
+	c.sumT -= sign * r.Total()
+	t := tag(*r)
+	count := &c.tagged[s][t]
+	*count += uint16(sign)
+	if n.tags |= 1 << t; *count == 0 {
+		n.tags &^= 1 << t
+	}
+	c.touch(s, before)
+}
+
+// tag is the size of a job as GPU clustering sees it (§8): 0 none, 1 to 8 whole
+// devices, 9 a share.
+func tag(r Request) int {
+	if r.GPUs == 1 && r.Milli < whole {
+		return MaxGPUs + 1
+	}
+	return r.GPUs
+}

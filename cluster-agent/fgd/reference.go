@@ -1,0 +1,117 @@
+package fgd
+
+import "math/bits"
+
+// reference is the target as the published program holds it: popularities in
+// float64, in the order of the classes. F is summed per case (§5's table) and
+// the cases added up, so that a placement that only moves classes between cases
+// may change F by a few 1e-13: enough to move a truncated score (§10.1).
+type reference struct {
+	classes []referenceClass
+}
+
+type referenceClass struct {
+	cpu     int64
+	milli   int16
+	gpus    uint8
+	allow   modelSet
+	popular float64
+}
+
+func (f *reference) build(c *Cluster) {
+	f.classes = f.classes[:0]
+	if !c.cfg.Reference {
+		return
+	}
+	for _, k := range c.target.classes {
+		f.classes = append(f.classes, referenceClass{cpu: k.CPU, milli: int16(k.Milli), gpus: uint8(k.GPUs),
+			allow: c.allowed(k.Models), popular: float64(k.Count) / float64(c.total)})
+	}
+}
+
+// fragment is F of a node with so much CPU and so much of each device left.
+func (f *reference) fragment(model uint8, cpu int64, free []int16) float64 {
+	var idle int64
+	for _, v := range free {
+		idle += int64(v)
+	}
+	var q1, q2, q4, xl, xr, na float64
+	for i := range f.classes {
+		k := &f.classes[i]
+		fits := cpu >= k.cpu
+		all := float64(k.popular * float64(idle))
+		switch {
+		case k.gpus == 0 && fits:
+			xl += all
+			continue
+		case k.gpus == 0:
+			xr += all
+			continue
+		case !k.allow.has(model):
+			na += all
+			continue
+		}
+		devices, small := uint8(0), int64(0)
+		for _, v := range free {
+			if v >= k.milli {
+				devices++
+			} else {
+				small += int64(v)
+			}
+		}
+		switch hosts := devices >= k.gpus; {
+		case hosts && fits:
+			q2 += float64(k.popular * float64(small))
+		case hosts:
+			q4 += all
+		case fits:
+			q2 += all
+		default:
+			q1 += all
+		}
+	}
+	return q1 + q2 + q4 + xl + xr + na
+}
+
+// referenceScore is §6's score of slot s, which can take k, in floats.
+func (c *Cluster) referenceScore(k *class, s int) uint16 {
+	n := &c.nodes[s]
+	free := n.free
+	left := free[:n.gpus]
+	before := c.exact.fragment(n.model, n.cpu, left)
+	cpu := n.cpu - k.req.CPU
+	if k.kind == share {
+		best := 0
+		for d := c.candidates(k, s); d != 0; d &= d - 1 {
+			i := bits.TrailingZeros8(uint8(d))
+			left[i] -= k.milli
+			best = max(best, sigmoidScore(before-c.exact.fragment(n.model, cpu, left)))
+			left[i] += k.milli
+		}
+		return uint16(best)
+	}
+	if k.kind == wholes {
+		for d := c.devices(k, s); d != 0; d &= d - 1 {
+			left[bits.TrailingZeros8(uint8(d))] = 0
+		}
+	}
+	return uint16(sigmoidScore(before - c.exact.fragment(n.model, cpu, left)))
+}
+
+// referenceDevice is gradientDevice in floats.
+func (c *Cluster) referenceDevice(k *class, s int, can Devices) (d Devices) {
+	n := &c.nodes[s]
+	free := n.free
+	left := free[:n.gpus]
+	before := c.exact.fragment(n.model, n.cpu, left)
+	best := -1
+	for ; can != 0; can &= can - 1 {
+		i := bits.TrailingZeros8(uint8(can))
+		left[i] -= k.milli
+		if v := sigmoidScore(before - c.exact.fragment(n.model, n.cpu-k.req.CPU, left)); v > best {
+			best, d = v, 1<<i
+		}
+		left[i] += k.milli
+	}
+	return d
+}

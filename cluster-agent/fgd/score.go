@@ -1,0 +1,174 @@
+package fgd
+
+import "math/bits"
+
+// score is a node's score for k plus one, or 0 if it cannot take it.
+func (c *Cluster) score(k *class, s int) uint16 {
+	n := &c.nodes[s]
+	if !n.open || k.req.CPU > n.cpu || k.req.Memory > n.mem {
+		return 0
+	}
+	switch k.kind {
+	case share:
+		if k.milli > n.maxFree || !k.allow.has(n.model) {
+			return 0
+		}
+	case wholes:
+		if k.gpus > n.idle || !k.allow.has(n.model) {
+			return 0
+		}
+	}
+	if k.req.GPUMemory > 0 && !c.enough(k, s) {
+		return 0
+	}
+	if c.cfg.Policy != FGD {
+		return 1 + c.baseline(k, s)
+	}
+	if c.cfg.Reference {
+		return 1 + c.referenceScore(k, s)
+	}
+	if k.kind == share {
+		devices := n.distinct
+		if k.req.GPUMemory > 0 {
+			devices = uint8(c.candidates(k, s))
+		}
+		var most int64 = minDelta
+		for ; devices != 0; devices &= devices - 1 {
+			if i := bits.TrailingZeros8(devices); n.free[i] >= k.milli {
+				most = max(most, c.shareDelta(k, s, i))
+			}
+		}
+		return 1 + c.steps.score(most)
+	}
+	return 1 + c.steps.score(c.wholeDelta(k, s))
+}
+
+// minDelta is below every D*delta.
+const minDelta = -1 << 62
+
+// shareDelta is D times the fall of F, §6's delta, if share k goes to device i
+// of slot s.
+func (c *Cluster) shareDelta(k *class, s, i int) int64 {
+	n := &c.nodes[s]
+	t := &c.target
+	b := t.bucketOf(n.cpu - k.req.CPU)
+	at := int(n.model)*t.buckets + b
+	w := t.weight[at*t.levels : (at+1)*t.levels]
+	free := n.free[i]
+	left := free - k.milli
+	row := s * t.buckets
+	u := c.rows[row+b] - int64(free)*w[t.level[free]] + int64(left)*w[t.level[left]]
+	if free == whole {
+		multi := t.multi[at*(MaxGPUs+1):]
+		u += multi[n.idle-1] - multi[n.idle]
+	}
+	return u - c.rows[row+int(n.bucket)] + t.total*int64(k.milli)
+}
+
+// wholeDelta is shareDelta for requests of whole devices or of none.
+func (c *Cluster) wholeDelta(k *class, s int) int64 {
+	n := &c.nodes[s]
+	t := &c.target
+	b := t.bucketOf(n.cpu - k.req.CPU)
+	row := s * t.buckets
+	u := c.rows[row+b] - c.rows[row+int(n.bucket)]
+	if k.gpus == 0 {
+		return u
+	}
+	at := int(n.model)*t.buckets + b
+	taken := whole * int64(k.gpus)
+	multi := t.multi[at*(MaxGPUs+1):]
+	return u - taken*t.weight[(at+1)*t.levels-1] + multi[n.idle-k.gpus] - multi[n.idle] + t.total*taken
+}
+
+// delta is D times the fall of F for k on the given devices of slot s.
+func (c *Cluster) delta(k *class, s int, d Devices) int64 {
+	if k.kind == share {
+		return c.shareDelta(k, s, bits.TrailingZeros8(uint8(d)))
+	}
+	return c.wholeDelta(k, s)
+}
+
+// candidates are the devices of slot s that can serve one device of k.
+func (c *Cluster) candidates(k *class, s int) (d Devices) {
+	n := &c.nodes[s]
+	for i, f := range n.free[:n.gpus] {
+		if f >= k.milli && c.hasMemory(s, i, k.req.GPUMemory) {
+			d |= 1 << i
+		}
+	}
+	return d
+}
+
+// enough says whether slot s has enough devices for k, their memory included.
+func (c *Cluster) enough(k *class, s int) bool {
+	return c.candidates(k, s).Count() >= int(k.gpus)
+}
+
+// hasMemory says whether device i of slot s has need MiB left, or does not
+// model its memory.
+func (c *Cluster) hasMemory(s, i int, need int64) bool {
+	return need == 0 || c.caps[s].GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
+}
+
+// devices chooses the devices that k takes on slot s, which can take it (§7).
+func (c *Cluster) devices(k *class, s int) (d Devices) {
+	switch k.kind {
+	case cpuOnly:
+		return 0
+	case wholes:
+		for i := 0; d.Count() < int(k.gpus); i++ {
+			if c.nodes[s].free[i] == whole && c.hasMemory(s, i, k.req.GPUMemory) {
+				d |= 1 << i
+			}
+		}
+		return d
+	}
+	can := c.candidates(k, s)
+	switch {
+	case c.cfg.Policy == FGD && c.cfg.Reference:
+		return c.referenceDevice(k, s, can)
+	case c.cfg.Policy == FGD:
+		return c.gradientDevice(k, s, can)
+	case c.cfg.Policy == Random:
+		for at := int(c.random(uint64(can.Count()))); at > 0; at-- {
+			can &= can - 1
+		}
+		return can & -can
+	}
+	return c.tightest(s, can)
+}
+
+// gradientDevice is the first of can whose truncated score is the highest.
+func (c *Cluster) gradientDevice(k *class, s int, can Devices) (d Devices) {
+	best := -1
+	for ; can != 0; can &= can - 1 {
+		i := bits.TrailingZeros8(uint8(can))
+		if v := int(c.steps.score(c.shareDelta(k, s, i))); v > best {
+			best, d = v, 1<<i
+		}
+	}
+	return d
+}
+
+// tightest is the device of can with the least left, the lowest index of those.
+func (c *Cluster) tightest(s int, can Devices) (d Devices) {
+	var least int16 = whole + 1
+	for ; can != 0; can &= can - 1 {
+		i := bits.TrailingZeros8(uint8(can))
+		if f := c.nodes[s].free[i]; f < least {
+			least, d = f, 1<<i
+		}
+	}
+	return d
+}
+
+// random draws below n > 0 (splitmix64; the bias of the remainder is below
+// n/2^64).
+func (c *Cluster) random(n uint64) uint64 {
+	c.rng += 0x9e3779b97f4a7c15
+	z := c.rng
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return (z ^ z>>31) % n
+}

@@ -1,0 +1,308 @@
+package fgd
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxModels is the number of GPU models that a modelSet can hold.
+const maxModels = 256
+
+// modelSet is a set of model indexes.
+type modelSet [maxModels / 64]uint64
+
+func (m *modelSet) has(i uint8) bool { return m[i>>6]>>(i&63)&1 == 1 }
+
+// allowed is the set of models that spec names; all, if it names none.
+func (c *Cluster) allowed(spec string) (set modelSet) {
+	if spec == "" {
+		for i := range set {
+			set[i] = math.MaxUint64
+		}
+		return set
+	}
+	for name := range strings.SplitSeq(spec, "|") {
+		for i, m := range c.models {
+			if m == name {
+				set[i>>6] |= 1 << (i & 63)
+			}
+		}
+	}
+	return set
+}
+
+// A Class is a kind of request in the target workload, and how often it comes
+// (specification §3). Memory plays no role in F.
+type Class struct {
+	Request
+	Count int64 // > 0
+}
+
+// Popular keeps the most popular classes: the shortest prefix, by count and
+// then the larger CPU, Milli, GPUs and Models, whose counts make up percent of
+// all (§3; the published runs have 95). Classes that differ only in what F does
+// not see are one.
+func Popular(classes []Class, percent int) []Class {
+	var out []Class
+	seen := map[Request]int{}
+	var all int64
+	for _, k := range classes {
+		k.Request = k.Request.plain()
+		k.Memory, k.GPUMemory = 0, 0
+		i, ok := seen[k.Request]
+		if !ok {
+			i = len(out)
+			seen[k.Request] = i
+			out = append(out, Class{Request: k.Request})
+		}
+		out[i].Count += k.Count
+		all += k.Count
+	}
+	slices.SortFunc(out, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Milli, a.Milli),
+			cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(b.Models, a.Models))
+	})
+	var kept int64
+	for i, k := range out {
+		if float64(kept) >= float64(percent)*float64(all)/100 {
+			return out[:i]
+		}
+		kept += k.Count
+	}
+	return out
+}
+
+// target is the workload to expect, as tables. A node's useful idle GPU, times
+// the total count D, is
+//
+//	U = sum over devices of free * weight[model][bucket(cpu)][level(free)]
+//	    + multi[model][bucket(cpu)][idle devices]
+//
+// where weight counts the one-GPU classes that fit so much CPU and so much of a
+// device, and multi those of several devices (specification §5).
+type target struct {
+	classes []Class
+	total   int64 // D, the sum of counts
+
+	cpus    []int64 // the classes' distinct CPU values, ascending
+	buckets int     // len(cpus)+1; bucket b holds the nodes with cpus[:b] <= cpu
+	hint    []uint16
+	shift   uint
+
+	levels int // distinct Milli values of one-GPU classes, plus one
+	level  [whole + 1]uint16
+	weight []int64 // [model][bucket][level]
+	multi  []int64 // [model][bucket][idle], times 1000*idle
+
+	steps steps
+	exact reference
+}
+
+// aim checks a target and makes its tables.
+func (c *Cluster) aim(classes []Class) error {
+	var total int64
+	for _, k := range classes {
+		if err := k.check(); err != nil {
+			return fmt.Errorf("fgd: class %+v: %w", k.Request, err)
+		}
+		if k.Count <= 0 || k.Count > 1<<32 {
+			return fmt.Errorf("fgd: class %+v has count %d", k.Request, k.Count)
+		}
+		if total += k.Count; total > 1<<32 {
+			return fmt.Errorf("fgd: the classes' counts make more than %d", int64(1)<<32)
+		}
+	}
+	c.target = target{classes: slices.Clone(classes), total: total}
+	for i := range c.target.classes {
+		k := &c.target.classes[i]
+		k.Request = k.Request.plain()
+	}
+	c.cpuBuckets()
+	c.tables()
+	c.steps.build(total)
+	c.exact.build(c)
+	return nil
+}
+
+func (c *Cluster) cpuBuckets() {
+	t := &c.target
+	for _, k := range t.classes {
+		if k.GPUs > 0 {
+			t.cpus = append(t.cpus, k.CPU)
+		}
+	}
+	slices.Sort(t.cpus)
+	t.cpus = slices.Compact(t.cpus)
+	t.buckets = len(t.cpus) + 1
+	var most int64
+	if len(t.cpus) > 0 {
+		most = t.cpus[len(t.cpus)-1]
+	}
+	for t.shift = 0; most>>t.shift >= 1024; {
+		t.shift++
+	}
+	t.hint = make([]uint16, most>>t.shift+1)
+	for i := range t.hint {
+		b, _ := slices.BinarySearch(t.cpus, int64(i)<<t.shift+1)
+		t.hint[i] = uint16(b)
+	}
+}
+
+// bucketOf is the number of distinct class CPU values that fit into cpu >= 0.
+func (t *target) bucketOf(cpu int64) int {
+	i := cpu >> t.shift
+	if i >= int64(len(t.hint)) {
+		return len(t.cpus)
+	}
+	b := int(t.hint[i])
+	for b < len(t.cpus) && t.cpus[b] <= cpu {
+		b++
+	}
+	return b
+}
+
+// tables counts, for each model, bucket and level, the classes that fit.
+func (c *Cluster) tables() {
+	t := &c.target
+	var millis []int64
+	for _, k := range t.classes {
+		if k.GPUs == 1 {
+			millis = append(millis, k.Milli)
+		}
+	}
+	slices.Sort(millis)
+	millis = slices.Compact(millis)
+	t.levels = len(millis) + 1
+	for v, l := 0, 0; v <= whole; v++ {
+		for l < len(millis) && millis[l] <= int64(v) {
+			l++
+		}
+		t.level[v] = uint16(l)
+	}
+	models := max(len(c.models), 1)
+	t.weight = make([]int64, models*t.buckets*t.levels)
+	t.multi = make([]int64, models*t.buckets*(MaxGPUs+1))
+	for _, k := range t.classes {
+		if k.GPUs == 0 {
+			continue
+		}
+		allow := c.allowed(k.Models)
+		first := t.bucketOf(k.CPU)
+		for m := range models {
+			if !allow.has(uint8(m)) {
+				continue
+			}
+			for b := first; b < t.buckets; b++ {
+				at := m*t.buckets + b
+				if k.GPUs == 1 {
+					for l := int(t.level[k.Milli]); l < t.levels; l++ {
+						t.weight[at*t.levels+l] += k.Count
+					}
+					continue
+				}
+				for idle := k.GPUs; idle <= MaxGPUs; idle++ {
+					t.multi[at*(MaxGPUs+1)+idle] += whole * int64(idle) * k.Count
+				}
+			}
+		}
+	}
+}
+
+// retarget changes what the cluster expects, and so F of every node and every
+// score. The classes have been checked.
+func (c *Cluster) retarget(classes []Class) {
+	if err := c.aim(classes); err != nil {
+		panic(err) // Invariant: only checked requests get here.
+	}
+	if need := len(c.nodes) * c.buckets; cap(c.rows) < need {
+		c.rows = make([]int64, need)
+	} else {
+		c.rows = c.rows[:need]
+	}
+	c.sumU = 0
+	for s := range c.nodes {
+		c.value(s)
+		c.sumU += c.used(s)
+	}
+	for _, k := range c.known {
+		k.allow = c.allowed(k.req.Models)
+	}
+	c.epoch++
+}
+
+// value computes slot s's bucket and its row of U, for its own bucket and all
+// below: those a job placed there could bring it to.
+func (c *Cluster) value(s int) {
+	n := &c.nodes[s]
+	top := c.bucketOf(n.cpu)
+	n.bucket = uint16(top)
+	row := c.rows[s*c.buckets : s*c.buckets+top+1]
+	w := c.weight[int(n.model)*c.buckets*c.levels:]
+	multi := c.multi[int(n.model)*c.buckets*(MaxGPUs+1):]
+	for b := range row {
+		u := multi[b*(MaxGPUs+1)+int(n.idle)]
+		for _, f := range n.free[:n.gpus] {
+			u += int64(f) * w[b*c.levels+int(c.level[f])]
+		}
+		row[b] = u
+	}
+}
+
+// steps turns a change of F into the published score: trunc of 100 times the
+// sigmoid of delta, a hundred steps of which a table finds the right one.
+type steps struct {
+	at    [101]int64 // at[k] is the least x = D*delta that scores k
+	guess []uint8    // of a stretch of 1<<shift, the score at its start
+	shift uint
+}
+
+// sigmoidScore is §6 in floats, in the published order of operations.
+func sigmoidScore(delta float64) int {
+	return int(1 / (1 + math.Exp(-delta/1000)) * 100)
+}
+
+func (s *steps) build(total int64) {
+	d := float64(max(total, 1))
+	for k := 1; k < 100; k++ {
+		x := int64(math.Ceil(d * 1000 * math.Log(float64(k)/float64(100-k))))
+		for sigmoidScore(float64(x)/d) >= k {
+			x--
+		}
+		for sigmoidScore(float64(x)/d) < k {
+			x++
+		}
+		s.at[k] = x
+	}
+	s.at[0], s.at[100] = math.MinInt64, math.MaxInt64 // 100 takes 36 GPUs
+	s.shift = 0
+	for int64(2)<<s.shift <= 40*max(total, 1) { // steps are at least 40 apart
+		s.shift++
+	}
+	s.guess = make([]uint8, (s.at[99]-s.at[1])>>s.shift+1)
+	k := 1
+	for i := range s.guess {
+		for k < 99 && s.at[k+1] <= s.at[1]+int64(i)<<s.shift {
+			k++
+		}
+		s.guess[i] = uint8(k)
+	}
+}
+
+// score is the published score of a node whose F falls by x/D.
+func (s *steps) score(x int64) uint16 {
+	if x < s.at[1] {
+		return 0
+	}
+	i := (x - s.at[1]) >> s.shift
+	if i >= int64(len(s.guess)) {
+		return 99
+	}
+	k := s.guess[i]
+	if x >= s.at[k+1] {
+		k++
+	}
+	return uint16(k)
+}

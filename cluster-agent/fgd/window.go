@@ -1,0 +1,127 @@
+package fgd
+
+import (
+	"cmp"
+	"slices"
+)
+
+// popularPercent is the share of arrivals that a target from a window covers,
+// as in the published runs (§3).
+const popularPercent = 95
+
+// window counts the latest arrivals.
+type window struct {
+	ring  []int32 // what arrived, as indexes of kinds
+	at    int     // the next to be overwritten, once the ring is full
+	kinds []Class // a Count of 0 is free
+	index map[Request]int32
+	spare []int32
+	since int // arrivals since the target was brought up
+	every int
+}
+
+// start fills the window with the given target, as if its classes had arrived
+// in their proportions and evenly mixed.
+func (w *window) start(cfg Config, classes []Class) {
+	if cfg.Window == 0 {
+		return
+	}
+	w.ring = make([]int32, 0, cfg.Window)
+	w.index = map[Request]int32{}
+	w.every = cfg.Refresh
+	if w.every == 0 {
+		w.every = max(cfg.Window/16, 1)
+	}
+	var total int64
+	for _, k := range classes {
+		total += k.Count
+	}
+	if total == 0 {
+		return
+	}
+	// The window's next place goes to the class that is furthest behind its
+	// share; a class's j-th copy is due at (2j+1)/2 of its stride.
+	type due struct {
+		at   float64
+		kind int32
+	}
+	var dues []due
+	for _, k := range classes {
+		n := (k.Count*int64(cfg.Window) + total/2) / total
+		i := w.kind(seen(k.Request))
+		for j := range n {
+			dues = append(dues, due{(float64(j) + 0.5) / float64(n), i})
+		}
+	}
+	slices.SortStableFunc(dues, func(a, b due) int { return cmp.Compare(a.at, b.at) })
+	for _, d := range dues {
+		w.push(d.kind)
+	}
+}
+
+// seen is the part of a request that a class of the target is made of (§3).
+func seen(r Request) Request {
+	r = r.plain()
+	r.Memory, r.GPUMemory = 0, 0
+	return r
+}
+
+// kind finds or makes the index of r.
+func (w *window) kind(r Request) int32 {
+	i, ok := w.index[r]
+	if ok {
+		return i
+	}
+	if k := len(w.spare); k > 0 {
+		i, w.spare = w.spare[k-1], w.spare[:k-1]
+		w.kinds[i] = Class{Request: r}
+	} else {
+		i = int32(len(w.kinds))
+		w.kinds = append(w.kinds, Class{Request: r})
+	}
+	w.index[r] = i
+	return i
+}
+
+// push counts an arrival, and forgets the one that leaves the window.
+func (w *window) push(i int32) {
+	w.kinds[i].Count++
+	if len(w.ring) < cap(w.ring) {
+		w.ring = append(w.ring, i)
+		return
+	}
+	old := w.ring[w.at]
+	w.ring[w.at] = i
+	w.at = (w.at + 1) % len(w.ring)
+	if w.kinds[old].Count--; w.kinds[old].Count == 0 {
+		delete(w.index, w.kinds[old].Request)
+		w.spare = append(w.spare, old)
+	}
+}
+
+// Observe counts an arrival, placed or not, into the window that makes the
+// target; see Config.Window. Without a window, or for a request that makes no
+// sense, it does nothing. An arrival costs a few nanoseconds; the one in
+// Config.Refresh that moves the target costs a pass over all nodes, and the
+// next decision of each class another.
+func (c *Cluster) Observe(r Request) {
+	w := &c.window
+	if w.index == nil || r.check() != nil {
+		return
+	}
+	w.push(w.kind(seen(r)))
+	if w.since++; w.since < w.every {
+		return
+	}
+	w.since = 0
+	live := make([]Class, 0, len(w.kinds))
+	for _, k := range w.kinds {
+		if k.Count > 0 {
+			live = append(live, k)
+		}
+	}
+	c.retarget(Popular(live, popularPercent))
+}
+
+// Target is the workload that F is measured against now.
+func (c *Cluster) Target() []Class { return slices.Clone(c.target.classes) }
