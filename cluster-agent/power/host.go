@@ -1,0 +1,41 @@
+package power
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Host is a node without its GPUs.
+type Host struct {
+	Awake  protocol.Milliwatts // without work
+	Asleep protocol.Milliwatts // switched off but for what wakes it
+	Core   protocol.Milliwatts // more for each busy processor core
+	Linger time.Duration       // how long an empty node stays awake
+}
+
+// DefaultHost returns the assumed host of a number of GPUs: 200 W and 80 W for
+// each GPU (its share of boards, fans and power supplies), 15 W asleep, 4 W
+// for a busy core, asleep after ten empty minutes. It fits the servers of
+// Acme's Seren cluster, of which the docs say more.
+func DefaultHost(gpus int) Host {
+	return Host{
+		Awake:  200_000 + 80_000*protocol.Milliwatts(gpus),
+		Asleep: 15_000,
+		Core:   4_000,
+		Linger: 10 * time.Minute,
+	}
+}
+
+// Idle returns what an awake node without work draws: host and idle devices.
+func (h Host) Idle(g GPU, gpus int) protocol.Milliwatts {
+	return h.Awake + g.Idle*protocol.Milliwatts(gpus)
+}
+
+// Job returns what a job adds to an awake node: its part of the devices, from
+// idle to the draw of c, and its cores. The facility's share is not in it.
+// gpu is in thousandths of a device (0 for a job without), cores of a core.
+func Job(g GPU, c Choice, h Host, gpu, cores protocol.Milli) protocol.Milliwatts {
+	mw := int64(gpu)*int64(c.Draw-g.Idle) + int64(cores)*int64(h.Core)
+	return protocol.Milliwatts((mw + 500) / 1000)
+}
