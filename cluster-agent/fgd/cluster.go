@@ -61,8 +61,8 @@ func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 	if cfg.Policy >= numPolicies {
 		return nil, fmt.Errorf("fgd: %v", cfg.Policy)
 	}
-	if cfg.Window < 0 || cfg.Refresh < 0 || cfg.MaxJobs < 0 {
-		return nil, errors.New("fgd: negative window, refresh or most jobs")
+	if cfg.Window < 0 || cfg.Refresh < 0 || cfg.MaxJobs < 0 || cfg.Reference < 0 {
+		return nil, errors.New("fgd: negative window, refresh, most jobs or reference")
 	}
 	c := &Cluster{cfg: cfg, rng: cfg.Seed, classes: map[Request]*class{}}
 	order, err := ranked(cfg.Rank, len(nodes))

@@ -20,12 +20,14 @@ type referenceClass struct {
 
 func (f *reference) build(c *Cluster) {
 	f.classes = f.classes[:0]
-	if !c.cfg.Reference {
+	if c.cfg.Reference == 0 {
 		return
 	}
+	all := float64(c.cfg.Reference)
+	kept := float64(c.total) / all
 	for _, k := range c.target.classes {
 		f.classes = append(f.classes, referenceClass{cpu: k.CPU, milli: int16(k.Milli), gpus: uint8(k.GPUs),
-			allow: c.allowed(k.Models), popular: float64(k.Count) / float64(c.total)})
+			allow: c.allowed(k.Models), popular: float64(k.Count) / all / kept})
 	}
 }
 

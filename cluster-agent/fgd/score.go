@@ -24,7 +24,7 @@ func (c *Cluster) score(k *class, s int) uint16 {
 	if c.cfg.Policy != FGD {
 		return 1 + c.baseline(k, s)
 	}
-	if c.cfg.Reference {
+	if c.cfg.Reference > 0 {
 		return 1 + c.referenceScore(k, s)
 	}
 	if k.kind == share {
@@ -126,7 +126,7 @@ func (c *Cluster) devices(k *class, s int) (d Devices) {
 	}
 	can := c.candidates(k, s)
 	switch {
-	case c.cfg.Policy == FGD && c.cfg.Reference:
+	case c.cfg.Policy == FGD && c.cfg.Reference > 0:
 		return c.referenceDevice(k, s, can)
 	case c.cfg.Policy == FGD:
 		return c.gradientDevice(k, s, can)

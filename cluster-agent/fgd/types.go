@@ -155,9 +155,11 @@ type Config struct {
 	MaxJobs int
 	// Seed starts Random's draws.
 	Seed uint64
-	// Reference makes FGD sum floats in the published order, rounding noise
-	// included (§10.1). Slower; for parity only.
-	Reference bool
+	// Reference above 0 makes FGD sum floats in the published order, rounding
+	// noise included (§10.1); it is the number of requests that the target was
+	// cut from, by which the published program divides first. Slower; for
+	// parity only.
+	Reference int64
 	// Window is the number of latest arrivals that make up the target, and
 	// Refresh the number of arrivals after which the target that decides is
 	// brought up to them. Window 0 keeps the target as given; Refresh 0 is a
