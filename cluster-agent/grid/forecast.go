@@ -1,0 +1,98 @@
+package grid
+
+// A Rule forecasts an hour from the hours told before it.
+type Rule string
+
+// Rules (METHOD, section 3).
+const (
+	Persistence Rule = "persistence" // the same hour of the last day that is known
+	Average     Rule = "average"     // the mean of that hour over up to seven known days
+	Blend       Rule = "blend"       // Average, and what it missed of late, fading
+)
+
+const (
+	days   = 7   // that Average looks back
+	recent = 3   // hours over which Blend takes the mean of what Average missed
+	fade   = 920 // of that error left after each hour, in thousandths
+)
+
+// outlook returns n values from h on: what was told, and forecasts of the
+// rest. It is nil if nothing was ever told.
+func (t *track) outlook(rule Rule, h hour, n int, bound limits) []int64 {
+	if len(t.told) == 0 {
+		return nil
+	}
+	values := make([]int64, n)
+	anchor, missed := t.anchor(rule, h)
+	for i := range values {
+		at := h + hour(i)
+		if v, ok := t.at(at); ok {
+			values[i] = v
+			if _, ok := t.at(at + 1); !ok {
+				anchor, missed = at, t.missed(rule, at)
+			}
+			continue
+		}
+		missed = missed * fade / 1000
+		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed)
+	}
+	return values
+}
+
+// anchor returns the hour that forecasts of h and later start from, the last
+// told before it, and what is left at h of the error there. If only later
+// hours were told it is the first of these, whose value has to do.
+func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64) {
+	anchor, ok := t.before(h)
+	if !ok {
+		anchor, _ = t.after(h)
+		return anchor, 0
+	}
+	missed = t.missed(rule, anchor)
+	for gone := anchor + 1; gone < h && missed != 0; gone++ {
+		missed = missed * fade / 1000
+	}
+	return anchor, missed
+}
+
+// usual returns what h is by the days up to and with the hour anchor, the last
+// that is known; the value of anchor itself if no day tells of that hour.
+func (t *track) usual(rule Rule, h, anchor hour) int64 {
+	var sum, n int64
+	for d := h - day; d > anchor-days*day; d -= day {
+		v, ok := t.at(d)
+		if !ok || d > anchor {
+			continue
+		}
+		if rule == Persistence {
+			return v
+		}
+		sum += v
+		n++
+	}
+	if n == 0 {
+		v, _ := t.at(anchor)
+		return v
+	}
+	return mulDiv(sum, 1, n)
+}
+
+// missed returns by how much the usual was too low in the last hours known.
+func (t *track) missed(rule Rule, anchor hour) int64 {
+	if rule != Blend {
+		return 0
+	}
+	var sum, n int64
+	for h := anchor; h > anchor-recent; h-- {
+		if v, ok := t.at(h); ok {
+			if last, ok := t.before(h - 1); ok {
+				sum += v - t.usual(Average, h, last)
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}

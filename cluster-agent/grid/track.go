@@ -1,0 +1,83 @@
+package grid
+
+// A track is what is known of one quantity, by hour. It is dense: bounds on
+// how far it reaches are kept by [Known.Hear].
+type track struct {
+	first hour // of told[0]
+	told  []cell
+}
+
+type cell struct {
+	value int64
+	known bool
+}
+
+// at returns the value told of h.
+func (t *track) at(h hour) (int64, bool) {
+	if h < t.first || h >= t.end() {
+		return 0, false
+	}
+	c := t.told[h-t.first]
+	return c.value, c.known
+}
+
+// end returns the hour past the last told.
+func (t *track) end() hour { return t.first + hour(len(t.told)) }
+
+// put remembers the value of h. A newer word about an hour replaces the older.
+func (t *track) put(h hour, value int64) {
+	switch {
+	case len(t.told) == 0:
+		t.first = h
+	case h < t.first:
+		t.told = append(make([]cell, t.first-h), t.told...)
+		t.first = h
+	}
+	for h >= t.end() {
+		t.told = append(t.told, cell{})
+	}
+	t.told[h-t.first] = cell{value, true}
+}
+
+// forget drops the hours before oldest, a week of them at a time.
+func (t *track) forget(oldest hour) {
+	if n := int(min(oldest, t.end()) - t.first); n >= 7*day {
+		t.told = append([]cell(nil), t.told[n:]...)
+		t.first += hour(n)
+	}
+}
+
+// before returns the last hour told that is not after h.
+func (t *track) before(h hour) (hour, bool) {
+	for h = min(h, t.end()-1); h >= t.first; h-- {
+		if t.told[h-t.first].known {
+			return h, true
+		}
+	}
+	return 0, false
+}
+
+// after returns the first hour told that is not before h.
+func (t *track) after(h hour) (hour, bool) {
+	for h = max(h, t.first); h < t.end(); h++ {
+		if t.told[h-t.first].known {
+			return h, true
+		}
+	}
+	return 0, false
+}
+
+// near returns the value of h, or else of the last hour told before it, or else
+// of the first after it; told is whether it is of h itself, and ok whether
+// anything was told at all.
+func (t *track) near(h hour) (value int64, told, ok bool) {
+	if v, ok := t.at(h); ok {
+		return v, true, true
+	}
+	other, ok := t.before(h)
+	if !ok {
+		other, ok = t.after(h)
+	}
+	v, _ := t.at(other)
+	return v, false, ok
+}
