@@ -1,0 +1,222 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// MaxMessage is the most bytes that a message may take on the wire. A clearing
+// round of some thousand jobs stays below it.
+const MaxMessage = 8 << 20
+
+// An UnknownKindError is a message whose kind this code does not know: its
+// speaker is newer. Listeners count it and go on.
+type UnknownKindError struct {
+	Kind    string
+	Version Version
+	From    Party
+}
+
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("protocol: %s speaks version %d and says %q, which version %d does not know", e.From, e.Version, e.Kind, Current)
+}
+
+// kinds are the bodies by name, and teach msgpack our rows before any is used.
+var kinds = func() map[string]reflect.Type {
+	learn[Job]()
+	learn[Price]()
+	learn[Menu]()
+	learn[Option]()
+	learn[Room]()
+	learn[Outlook]()
+	learn[Pool]()
+	learn[Point]()
+	learn[Slice]()
+	learn[Bill]()
+	learn[Certificate]()
+	learn[Reason]()
+	learn[Weights]()
+	byName := make(map[string]reflect.Type)
+	for _, b := range []Body{
+		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
+		Done{}, Settled{}, Hello{}, Signal{}, Reading{}, Meter{},
+	} {
+		byName[b.kind()] = reflect.TypeOf(b)
+	}
+	return byName
+}()
+
+// A scribe is what writing or reading one message takes; scribes are used again.
+type scribe struct {
+	wire
+	enc *msgpack.Encoder
+	dec *msgpack.Decoder
+}
+
+var (
+	writers = sync.Pool{New: func() any {
+		s := &scribe{wire: wire{writing: true}}
+		s.enc = msgpack.NewEncoder(&s.wire)
+		s.enc.UseCompactInts(true)
+		return s
+	}}
+	readers = sync.Pool{New: func() any {
+		s := new(scribe)
+		s.dec = msgpack.NewDecoder(&s.wire)
+		return s
+	}}
+)
+
+// Encode returns m as it travels. The same message has the same bytes, always
+// and everywhere, and what Encode writes Decode reads.
+func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
+
+// AppendEncode appends m, as it travels, to dst. On an error it returns dst.
+func AppendEncode(dst []byte, m Message) ([]byte, error) {
+	if m.Body == nil {
+		return dst, errors.New("protocol: encode: no body")
+	}
+	if err := m.check(); err != nil {
+		return dst, fmt.Errorf("protocol: encode: %w", err)
+	}
+	body := reflect.ValueOf(m.Body)
+	if kinds[m.Kind()] != body.Type() {
+		return dst, fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
+	}
+	s := writers.Get().(*scribe)
+	defer writers.Put(s)
+	s.data, s.err = s.data[:0], nil
+	s.envelope(m)
+	addressable := reflect.New(body.Type()).Elem()
+	addressable.Set(body)
+	if err := s.enc.EncodeValue(addressable); err != nil {
+		return dst, fmt.Errorf("protocol: encode %s: %w", m.Kind(), err)
+	}
+	size := len(s.data)
+	if size > MaxMessage {
+		s.data = nil // not worth keeping
+		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.Kind(), size, MaxMessage)
+	}
+	return append(slices.Grow(dst, size), s.data...), nil
+}
+
+// envelope writes all of m but its body.
+func (w *wire) envelope(m Message) {
+	w.putCount(7, 0x80)
+	w.putText("v")
+	w.putInt(int64(m.Version))
+	w.putText("at")
+	w.putInt(int64(m.At))
+	w.putText("f")
+	w.putText(string(m.From))
+	w.putText("s")
+	w.putUint(m.Seq)
+	w.putText("t")
+	w.putText(string(m.To))
+	w.putText("k")
+	w.putText(m.Kind())
+	w.putText("b")
+}
+
+// check returns what no envelope may look like.
+func (m Message) check() error {
+	switch {
+	case m.Version < 1:
+		return fmt.Errorf("version %d; they count from 1, see Mouth.Say", m.Version)
+	case m.From == "":
+		return errors.New("no speaker")
+	case m.Seq == 0:
+		return errors.New("seq 0; they count from 1, see Mouth.Say")
+	case len(m.From) > maxName || len(m.To) > maxName:
+		return fmt.Errorf("name of a party over %d bytes", maxName)
+	}
+	return nil
+}
+
+// Decode reads a message from untrusted bytes. It reads what it knows of a
+// message of a newer Version; if it does not know its kind, the error is an
+// *UnknownKindError. It never panics, and takes memory in proportion to data.
+func Decode(data []byte) (Message, error) {
+	if len(data) > MaxMessage {
+		return Message{}, fmt.Errorf("protocol: decode: %d bytes; the limit is %d", len(data), MaxMessage)
+	}
+	s := readers.Get().(*scribe)
+	defer func() {
+		s.data = nil // the caller's
+		readers.Put(s)
+	}()
+	s.wire = wire{data: data, names: s.names}
+	m, kind, body := s.readEnvelope()
+	end := s.at
+	if s.err == nil && end < len(data) {
+		s.fail(end, fmt.Errorf("%d bytes too many", len(data)-end))
+	}
+	if s.err == nil {
+		s.err = m.check()
+	}
+	typ, known := kinds[kind]
+	switch {
+	case s.err != nil:
+		return Message{}, fmt.Errorf("protocol: decode: %w", s.err)
+	case !known:
+		return Message{}, &UnknownKindError{Kind: kind, Version: m.Version, From: m.From}
+	case body == 0:
+		return Message{}, fmt.Errorf("protocol: decode %s from %s: no body", kind, m.From)
+	}
+	s.at = body
+	value := reflect.New(typ).Elem()
+	if err := s.dec.DecodeValue(value); err != nil {
+		return Message{}, fmt.Errorf("protocol: decode %s from %s: %w", kind, m.From, err)
+	}
+	m.Body = value.Interface().(Body)
+	return m, nil
+}
+
+// readEnvelope reads m but for its body, and returns where that begins, or 0.
+// Every value, the body too, is well formed if s.err is nil.
+func (s *scribe) readEnvelope() (m Message, kind string, body int) {
+	if f, _ := s.peek(); f != table {
+		s.fail(0, errors.New("not a message: want a table"))
+	}
+	_, n := s.head()
+	seen := 0
+	for i := 0; i < n && s.err == nil; i++ {
+		at, bit := s.at, 0
+		key := s.bytes(s.want(text, "a key"))
+		switch string(key) {
+		case "v":
+			m.Version, bit = Version(s.int()), 1
+		case "at":
+			m.At, bit = Time(s.int()), 2
+		case "f":
+			m.From, bit = Party(s.text()), 4
+		case "s":
+			m.Seq, bit = uint64(s.int()), 8
+		case "t":
+			m.To, bit = Party(s.text()), 16
+		case "k":
+			kind, bit = s.text(), 32
+		case "b":
+			body, bit = s.at, 64
+			if f, _ := s.peek(); f != table {
+				s.fail(s.at, errors.New("body is not a table"))
+			}
+			s.skip(1)
+		default:
+			s.skip(1)
+		}
+		if seen&bit != 0 {
+			s.fail(at, fmt.Errorf("%q comes twice", key))
+		}
+		seen |= bit
+	}
+	if len(kind) > maxName {
+		s.fail(0, fmt.Errorf("kind of over %d bytes", maxName))
+	}
+	return m, kind, body
+}

@@ -1,0 +1,299 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"pgregory.net/rapid"
+)
+
+func mustEncode(t testing.TB, m Message) []byte {
+	t.Helper()
+	data, err := Encode(m)
+	if err != nil {
+		t.Fatalf("Encode(%s): %v", m.Kind(), err)
+	}
+	return data
+}
+
+func TestWhatIsSaidIsHeard(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMessage(t)
+		data, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(data)
+		if err != nil {
+			t.Fatalf("Decode(Encode(m)): %v", err)
+		}
+		if !reflect.DeepEqual(got, m) {
+			t.Fatalf("Decode(Encode(m)) differs:\n got %+v\nwant %+v", got, m)
+		}
+		again, err := AppendEncode([]byte("before"), got)
+		if err != nil || !bytes.Equal(again, append([]byte("before"), data...)) {
+			t.Fatalf("second Encode differs: %v\n got %x\nwant %x", err, again, data)
+		}
+		text, err := JSON(m)
+		if err != nil || !json.Valid(text) {
+			t.Fatalf("JSON(m) = %s, %v; want valid JSON", text, err)
+		}
+	})
+}
+
+// The struct tags are what a reader of this package sees, so the walks, which
+// do the work, must agree with them. A new column or field of a job has to be
+// added to its walk in walks.go.
+func TestWalksWriteWhatTheTagsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMessage(t)
+		data, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain bytes.Buffer
+		enc := msgpack.NewEncoder(&plain)
+		enc.UseCompactInts(true)
+		if err := enc.EncodeValue(mirror(reflect.ValueOf(m.Body), false)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasSuffix(data, plain.Bytes()) {
+			t.Fatalf("%s by the walks of walks.go differs from its tags:\nwalks %x\n tags %x", m.Kind(), data, plain.Bytes())
+		}
+	})
+}
+
+// mirror copies v into a type that msgpack knows nothing of but its tags.
+func mirror(v reflect.Value, inRow bool) reflect.Value {
+	out := reflect.New(mirrorType(v.Type())).Elem()
+	switch v.Kind() {
+	case reflect.Struct:
+		_, row := v.Type().FieldByName("_msgpack")
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(mirror(v.Field(i), inRow || row))
+			}
+		}
+	case reflect.Slice:
+		if v.Len() == 0 && !inRow && v.Type().Elem().Kind() != reflect.Struct {
+			return out // nil travels as nil where msgpack walks
+		}
+		out.Set(reflect.MakeSlice(out.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(mirror(v.Index(i), inRow))
+		}
+	default:
+		out.Set(v)
+	}
+	return out
+}
+
+func mirrorType(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Slice:
+		return reflect.SliceOf(mirrorType(t.Elem()))
+	case reflect.Struct:
+		fields := make([]reflect.StructField, t.NumField())
+		for i := range fields {
+			f := t.Field(i)
+			fields[i] = reflect.StructField{Name: f.Name, PkgPath: f.PkgPath, Type: mirrorType(f.Type), Tag: f.Tag}
+		}
+		return reflect.StructOf(fields)
+	}
+	return t
+}
+
+// Rows grow at their end: what an older speaker does not send is zero, and
+// what a newer one sends besides is not read.
+func TestRowsOfOtherVersionsAreRead(t *testing.T) {
+	for _, typ := range rowTypes() {
+		if typ == reflect.TypeFor[Job]() {
+			continue
+		}
+		t.Run(typ.Name(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				full := reflect.New(typ).Elem()
+				draw(t, full)
+				columns := splitRow(t, full)
+				want := reflect.New(typ).Elem()
+				for n := range len(columns) + 3 {
+					if n > 0 && n <= len(columns) {
+						want.Field(n).Set(full.Field(n)) // field 0 is _msgpack
+					}
+					w := wire{writing: true}
+					w.putCount(n, 0x90)
+					for _, c := range columns[:min(n, len(columns))] {
+						w.data = append(w.data, c...)
+					}
+					for range n - len(columns) {
+						w.data = append(w.data, 0x93, 1, 0xa1, 'x', 0xc0) // some future column
+					}
+					got := reflect.New(typ).Elem()
+					r := &wire{data: w.data}
+					if err := msgpack.NewDecoder(r).DecodeValue(got); err != nil || r.at != len(w.data) {
+						t.Fatalf("%d of %d columns: %v, %d bytes left; is the row in the list of kinds?", n, len(columns), err, len(w.data)-r.at)
+					}
+					if !reflect.DeepEqual(got.Interface(), want.Interface()) {
+						t.Fatalf("%d of %d columns:\n got %+v\nwant %+v", n, len(columns), got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func splitRow(t *rapid.T, row reflect.Value) [][]byte {
+	w := &wire{writing: true}
+	if err := msgpack.NewEncoder(w).EncodeValue(row); err != nil {
+		t.Fatal(err)
+	}
+	r := &wire{data: w.data}
+	f, n := r.head()
+	if f != list || n != row.NumField()-1 {
+		t.Fatalf("%s has %d columns on the wire; want %d", row.Type().Name(), n, row.NumField()-1)
+	}
+	var columns [][]byte
+	for range n {
+		from := r.at
+		r.skip(0)
+		columns = append(columns, r.data[from:r.at])
+	}
+	return columns
+}
+
+func TestFieldsOfAJobComeInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var job Job
+		draw(t, reflect.ValueOf(&job).Elem())
+		w := &wire{writing: true}
+		job.walk(w)
+		r := &wire{data: w.data}
+		_, n := r.head()
+		var pairs []string
+		for range n {
+			from := r.at
+			r.skip(0)
+			r.skip(0)
+			pairs = append(pairs, string(r.data[from:r.at]))
+		}
+		pairs = append(pairs, "\xa3new\x91\x01", "\xa5newer\xc3") // of a newer version
+		pairs = rapid.Permutation(pairs).Draw(t, "order")
+		shuffled := &wire{writing: true}
+		shuffled.putCount(len(pairs), 0x80)
+		shuffled.data = append(shuffled.data, strings.Join(pairs, "")...)
+		var got Job
+		read := &wire{data: shuffled.data}
+		got.walk(read)
+		if read.err != nil || read.at != len(read.data) || !reflect.DeepEqual(got, job) {
+			t.Fatalf("fields %q: %v\n got %+v\nwant %+v", pairs, read.err, got, job)
+		}
+	})
+}
+
+func TestScribesServeManyAtOnce(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			m := offer(i+1, 3)
+			for range 50 {
+				got, err := Decode(mustEncode(t, m))
+				if err != nil || !reflect.DeepEqual(got, m) {
+					t.Errorf("Decode(Encode(m)) = %+v, %v; want %+v", got, err, m)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
+	long := Party(strings.Repeat("x", 129))
+	for _, tc := range []struct {
+		name, want string
+		m          Message
+	}{
+		{"a message without a body", "no body", Message{Version: 1, From: "a", Seq: 1}},
+		{"a body by pointer", "want a struct by value", Message{Version: 1, From: "a", Seq: 1, Body: &Started{}}},
+		{"a message that nobody numbered", "seq 0", Message{Version: 1, From: "a", Body: Started{}}},
+		{"a message without a version", "version 0", Message{From: "a", Seq: 1, Body: Started{}}},
+		{"a message that nobody said", "no speaker", Message{Version: 1, Seq: 1, Body: Started{}}},
+		{"a listener with an endless name", "over 128 bytes", Message{Version: 1, From: "a", To: long, Seq: 1, Body: Started{}}},
+		{"a message over the limit", "say it in several", Message{Version: 1, From: "a", Seq: 1,
+			Body: Launch{Devices: make([]int, MaxMessage)}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			data, err := AppendEncode([]byte("kept"), tc.m)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || string(data) != "kept" {
+				t.Errorf("AppendEncode = %q, %v; want an error with %q", data, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHostileBytesAreErrors(t *testing.T) {
+	good := mustEncode(t, offer(2, 2))
+	started := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa7started\xa1b"
+	call := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa4call\xa1b"
+	nested := strings.Repeat("\x91", 4<<20)
+	for _, tc := range []struct{ name, data, want string }{
+		{"nothing", "", "ends too early"},
+		{"a list", "\x90", "want a table"},
+		{"bytes after the end", string(good) + "\x00", "1 bytes too many"},
+		{"67 million elements in five bytes", "\xdd\x04\x00\x00\x00", "want a table"},
+		{"67 million elements in a body", call + "\x81\xa1j\xdd\x04\x00\x00\x00", "ends too early"},
+		{"4 billion keys", "\xdf\xff\xff\xff\xff", "ends too early"},
+		{"4 GB of text", "\x81\xa1k\xdb\xff\xff\xff\xff", "ends too early"},
+		{"text over the limit", "\x81\xa1x\xdb\x00\x01\x00\x01" + strings.Repeat("x", 65537), "the limit is 65536"},
+		{"nested without end", "\x81\xa1x" + nested, "nested more than 16 deep"},
+		{"a body nested without end", started + "\x81\xa1x" + nested, "nested more than 16 deep"},
+		{"a million jobs in a million bytes", call + "\x81\xa1j\xdd\x00\x10\x00\x00" + strings.Repeat("\xc0", 1<<20), "more memory than bytes"},
+		{"a byte that begins nothing", "\x81\xa1x\xc1", "0xc1 begins no value"},
+		{"a key twice", "\x82\xa1v\x01\xa1v\x01", `"v" comes twice`},
+		{"a key that is no text", "\x81\x01\x01", "want a key"},
+		{"a body that is a list", started + "\x92\x01\x02", "body is not a table"},
+		{"a body that is nothing", started + "\xc0", "body is not a table"},
+		{"no body", "\x86" + started[1:len(started)-2], "no body"},
+		{"a fraction where an integer goes", started + "\x81\xa1e\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", "decoding uint64"},
+		{"a fraction in a row", call + "\x81\xa1w\x91\xca\x00\x00\x00\x00", "want an integer"},
+		{"text in a list of jobs", call + "\x81\xa1j\x91\xa1x", "want a table"},
+		{"a speaker without a name", strings.Replace(started, "\xa1f\xa1a", "\xa1f\xa0", 1) + "\x80", "no speaker"},
+		{"seq 0", strings.Replace(started, "\xa1s\x01", "\xa1s\x00", 1) + "\x80", "seq 0"},
+		{"version 0", strings.Replace(started, "\xa1v\x01", "\xa1v\x00", 1) + "\x80", "version 0"},
+		{"more than a message", strings.Repeat("\x00", MaxMessage+1), "the limit is"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			m, err := Decode([]byte(tc.data))
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Decode = %+v, %v; want an error with %q", m, err, tc.want)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 24*uint64(len(tc.data))+512<<10 {
+				t.Errorf("Decode of %d bytes took %d bytes of memory", len(tc.data), taken)
+			}
+		})
+	}
+	for n := range good {
+		if m, err := Decode(good[:n]); err == nil {
+			t.Errorf("Decode of %d of %d bytes = %+v; want an error", n, len(good), m)
+		}
+	}
+}
+
+func TestAKindOfANewerSpeakerIsNamed(t *testing.T) {
+	data := bytes.Replace(mustEncode(t, said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7teleprt"), 1)
+	_, err := Decode(data)
+	var unknown *UnknownKindError
+	if !errors.As(err, &unknown) || *unknown != (UnknownKindError{"teleprt", 1, "agent/oslo"}) {
+		t.Errorf("Decode = %v; want an UnknownKindError of teleprt", err)
+	}
+}

@@ -1,0 +1,158 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the sentences of testdata that are not there yet")
+
+const noon = Time(1_649_851_200_000) // 2022-04-13T12:00:00Z
+
+func said(body Body) Message {
+	return Message{Version: 1, At: noon, From: Agent("oslo"), Seq: 7, To: Coordinator, Body: body}
+}
+
+var (
+	aJob = Job{ID: "philly-17", Tenant: "vision", Home: "oslo", GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000,
+		Memory: 32768, Models: []string{"V100", "A100"}, Arrival: noon, Run: 90 * time.Minute, Deadline: noon.Add(8 * time.Hour),
+		Deferrable: true, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
+	anOption = Option{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
+		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, Fragment: -250, Score: 12}
+	aBill   = Bill{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
+	aReason = Reason{Code: CheaperLater, Note: "wind at night"}
+	proof   = Certificate{Primal: 1_000_000, Bound: 990_000, Jobs: 64}
+)
+
+// sentences are testdata/v1, a message of each kind. Once version 1 is
+// released, nothing here and no file there changes; new fields get new files.
+var sentences = []Message{
+	said(Submit{Job: aJob}),
+	said(Call{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
+		Terms:  Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
+		Shadow: []Price{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
+	said(Offer{Round: 9, Jobs: []Menu{{Job: "philly-17", Options: []Option{anOption}}, {Job: "small", Why: Reason{Code: NoRoom}}},
+		Room: []Room{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Rate: []Microdollars{30_000, 29_000}, Total: 8000, Speed: 1000}},
+		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000_000}, PUE: []Milli{1120}}}),
+	said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
+	said(Hold{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),
+	said(Refuse{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
+	said(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)}),
+	said(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: RoomGone}}),
+	said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
+	said(Started{Job: "philly-17", Epoch: 3}),
+	said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
+	said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
+		IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: -17}),
+	said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
+	said(Hello{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
+	said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
+	said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
+	said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
+}
+
+// newer are sentences of a party that speaks a language which is not written yet.
+var newer = []struct {
+	file string
+	make func() []byte
+	want Message
+	kind string // unknown, if not ""
+}{
+	{"newer-version", func() []byte {
+		m := said(Started{Job: "philly-17", Epoch: 3})
+		m.Version = 99
+		return mustEncoded(m)
+	}, Message{99, noon, Agent("oslo"), 7, Coordinator, Started{Job: "philly-17", Epoch: 3}}, ""},
+	{"newer-field", func() []byte {
+		data := mustEncoded(said(Started{Job: "philly-17", Epoch: 3}))
+		data = bytes.Replace(data, []byte("\xa1b\x82"), []byte("\xa1b\x83\xa2zz\x92\x01\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00"), 1)
+		return append([]byte("\x88\xa2tr\xa5trace"), data[1:]...)
+	}, said(Started{Job: "philly-17", Epoch: 3}), ""},
+	{"newer-column", func() []byte {
+		data := mustEncoded(said(Refuse{Job: "philly-17", Why: Reason{Code: NoOffer}}))
+		return append(bytes.Replace(data, []byte("\x92\xa8no-offer"), []byte("\x93\xa8no-offer"), 1), 0xa2, 'd', 'e')
+	}, said(Refuse{Job: "philly-17", Why: Reason{Code: NoOffer}}), ""},
+	{"newer-kind", func() []byte {
+		return bytes.Replace(mustEncoded(said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7migrate"), 1)
+	}, Message{}, "migrate"},
+}
+
+func mustEncoded(m Message) []byte {
+	data, err := Encode(m)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func golden(t *testing.T, name string, now func() []byte) []byte {
+	t.Helper()
+	file := filepath.Join("testdata", "v1", name+".msgpack")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) && *update {
+		data = now()
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		t.Fatalf("%v; write it once with go test ./protocol -run Golden -update", err)
+	}
+	return data
+}
+
+func TestGoldenSentencesAreUnderstoodForEver(t *testing.T) {
+	missing := map[string]bool{}
+	for _, k := range kindNames() {
+		missing[k] = true
+	}
+	for _, want := range sentences {
+		t.Run(want.Kind(), func(t *testing.T) {
+			delete(missing, want.Kind())
+			data := golden(t, want.Kind(), func() []byte { return mustEncoded(want) })
+			got, err := Decode(data)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, want)
+			}
+		})
+	}
+	for k := range missing {
+		t.Errorf("no sentence of kind %s", k)
+	}
+}
+
+func TestGoldenNewerSentencesAreUnderstoodInPart(t *testing.T) {
+	for _, tc := range newer {
+		t.Run(tc.file, func(t *testing.T) {
+			got, err := Decode(golden(t, tc.file, tc.make))
+			var unknown *UnknownKindError
+			if tc.kind != "" {
+				if !errors.As(err, &unknown) || unknown.Kind != tc.kind {
+					t.Errorf("Decode = %v; want kind %s to be unknown", err, tc.kind)
+				}
+				return
+			}
+			if err != nil || !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJSONIsForPeople(t *testing.T) {
+	text, err := JSON(Message{1, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
+	want := `{"kind":"launch","at":"2022-04-13T12:00:00Z","from":"coordinator","seq":7,"to":"all","version":1,"body":` +
+		`{"job":{"id":"a","arrival":"2022-04-13T12:00:00Z","run":"1m0s","deadline":"never"},"epoch":0,"node":"","devices":[1],"run":"1h0m0s","power":0}}`
+	if err != nil || string(text) != want {
+		t.Errorf("JSON = %v\n got %s\nwant %s", err, text, want)
+	}
+	text, _ = JSON(said(Refuse{Job: "a", Why: aReason}))
+	if want := `"body":{"job":"a","why":{"code":"cheaper-later","note":"wind at night"}}}`; !strings.HasSuffix(string(text), want) {
+		t.Errorf("JSON = %s; want it to end in %s", text, want)
+	}
+}

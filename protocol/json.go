@@ -1,0 +1,82 @@
+package protocol
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// JSON returns m on one line for people: field names as in this package but in
+// lower case, times as RFC 3339, durations as "1h30m0s", To "all" if it is
+// everyone. What is left out on the wire when it is zero is left out here.
+// It is not read back by anything.
+func JSON(m Message) ([]byte, error) {
+	out := []byte(`{"kind":`)
+	out = quote(out, m.Kind())
+	out = quote(append(out, `,"at":`...), m.At.String())
+	out = quote(append(out, `,"from":`...), string(m.From))
+	out = strconv.AppendUint(append(out, `,"seq":`...), m.Seq, 10)
+	to := string(m.To)
+	if to == "" {
+		to = "all"
+	}
+	out = quote(append(out, `,"to":`...), to)
+	out = strconv.AppendInt(append(out, `,"version":`...), int64(m.Version), 10)
+	out = append(out, `,"body":`...)
+	return append(appendJSON(out, reflect.ValueOf(m.Body)), '}'), nil
+}
+
+func quote(out []byte, s string) []byte {
+	text, _ := json.Marshal(s) // a string always has a JSON form
+	return append(out, text...)
+}
+
+func appendJSON(out []byte, v reflect.Value) []byte {
+	switch x := v.Interface().(type) {
+	case Time:
+		return quote(out, x.String())
+	case time.Duration:
+		return quote(out, x.String())
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return appendFields(out, v)
+	case reflect.Slice:
+		out = append(out, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendJSON(out, v.Index(i))
+		}
+		return append(out, ']')
+	case reflect.String:
+		return quote(out, v.String())
+	case reflect.Bool:
+		return strconv.AppendBool(out, v.Bool())
+	case reflect.Uint64:
+		return strconv.AppendUint(out, v.Uint(), 10)
+	}
+	return strconv.AppendInt(out, v.Int(), 10) // all that is left of our types: a test walks every kind
+}
+
+func appendFields(out []byte, v reflect.Value) []byte {
+	out = append(out, '{')
+	first := true
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		mayLeave := strings.HasSuffix(f.Tag.Get("msgpack"), ",omitempty")
+		if !f.IsExported() || mayLeave && v.Field(i).IsZero() {
+			continue
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(quote(out, strings.ToLower(f.Name)), ':')
+		out = appendJSON(out, v.Field(i))
+	}
+	return append(out, '}')
+}

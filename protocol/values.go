@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// The values that rows and jobs are made of, each way.
+
+func (w *wire) putInt(n int64) {
+	switch {
+	case n >= math.MinInt8 && n < 0:
+		if n < -32 {
+			w.data = append(w.data, 0xd0)
+		}
+		w.data = append(w.data, byte(n))
+	case n >= math.MinInt16 && n < 0:
+		w.data = binary.BigEndian.AppendUint16(append(w.data, 0xd1), uint16(n))
+	case n >= math.MinInt32 && n < 0:
+		w.data = binary.BigEndian.AppendUint32(append(w.data, 0xd2), uint32(n))
+	case n < 0:
+		w.data = binary.BigEndian.AppendUint64(append(w.data, 0xd3), uint64(n))
+	default:
+		w.putUint(uint64(n))
+	}
+}
+
+func (w *wire) putUint(n uint64) {
+	switch {
+	case n <= math.MaxInt8:
+		w.data = append(w.data, byte(n))
+	case n <= math.MaxUint8:
+		w.data = append(w.data, 0xcc, byte(n))
+	case n <= math.MaxUint16:
+		w.data = binary.BigEndian.AppendUint16(append(w.data, 0xcd), uint16(n))
+	case n <= math.MaxUint32:
+		w.data = binary.BigEndian.AppendUint32(append(w.data, 0xce), uint32(n))
+	default:
+		w.data = binary.BigEndian.AppendUint64(append(w.data, 0xcf), n)
+	}
+}
+
+func (w *wire) putText(s string) {
+	switch n := len(s); {
+	case n < 32:
+		w.data = append(w.data, 0xa0|byte(n))
+	case n <= math.MaxUint8:
+		w.data = append(w.data, 0xd9, byte(n))
+	case n <= math.MaxUint16:
+		w.data = binary.BigEndian.AppendUint16(append(w.data, 0xda), uint16(n))
+	default:
+		w.data = binary.BigEndian.AppendUint32(append(w.data, 0xdb), uint32(n))
+	}
+	w.data = append(w.data, s...)
+}
+
+// putCount writes the length of a list (0x90) or a table (0x80).
+func (w *wire) putCount(n int, short byte) {
+	long := byte(0xdc)
+	if short == 0x80 {
+		long = 0xde
+	}
+	switch {
+	case n < 16:
+		w.data = append(w.data, short|byte(n))
+	case n <= math.MaxUint16:
+		w.data = binary.BigEndian.AppendUint16(append(w.data, long), uint16(n))
+	default:
+		w.data = binary.BigEndian.AppendUint32(append(w.data, long+1), uint32(n))
+	}
+}
+
+// want reads the head of a value that has to look like f. Nothing at all
+// counts as the zero of f.
+func (w *wire) want(f form, what string) int {
+	start := w.at
+	got, n := w.head()
+	if got != f && got != nothing {
+		w.fail(start, fmt.Errorf("want %s", what))
+		return 0
+	}
+	return n
+}
+
+func (w *wire) int() int64 { return int64(w.want(number, "an integer")) }
+func (w *wire) bool() bool { return w.want(truth, "true or false") == 1 }
+func (w *wire) list() int  { return w.want(list, "a list") }
+
+// text reads a string. Names come again and again, so short ones are shared.
+func (w *wire) text() string {
+	b := w.bytes(w.want(text, "text"))
+	if len(b) == 0 {
+		return ""
+	}
+	if len(b) > maxShared {
+		return string(b)
+	}
+	if s, ok := w.names[string(b)]; ok {
+		return s
+	}
+	if w.names == nil || len(w.names) >= maxNames {
+		w.names = make(map[string]string)
+	}
+	s := string(b)
+	w.names[s] = s
+	return s
+}
+
+// Bounds of what a reader remembers of names.
+const (
+	maxShared = 32
+	maxNames  = 1024
+)

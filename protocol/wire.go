@@ -1,0 +1,224 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A wire is MessagePack being written or read. It is the writer under an
+// msgpack encoder and the reader under an msgpack decoder, which walk the
+// bodies; rows and jobs, of which a message may hold thousands, are walked
+// here. Errors stick, so a walk looks at err once, at its end.
+type wire struct {
+	data    []byte
+	at      int // next byte to read
+	writing bool
+	err     error
+	taken   int               // bytes of memory that the rows read take
+	names   map[string]string // short strings read before, to hand out again
+}
+
+// A form is what a value looks like on the wire.
+type form int
+
+const (
+	nothing form = iota
+	number       // its value is n
+	truth        // n is 0 or 1
+	text         // of n bytes; raw bytes too
+	list         // of n values
+	table        // of n keys and n values
+	other        // n bytes that no message of ours holds: a float or an extension
+)
+
+// Bounds of what is read. An honest message stays far inside them.
+const (
+	maxDepth = 16
+	maxText  = 64 << 10
+
+	// Short hostile bytes can stand for many large rows: one byte for a Job.
+	// The widest honest row is under 16 bytes of memory for each of its own.
+	maxPerByte = 20
+	freeMemory = 64 << 10
+)
+
+var errCut = errors.New("ends too early")
+
+func (w *wire) fail(at int, err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("byte %d: %w", at, err)
+	}
+}
+
+// head reads the first bytes of a value: all of a number, the length of others.
+func (w *wire) head() (form, int) {
+	if w.err != nil {
+		return nothing, 0
+	}
+	if w.at >= len(w.data) {
+		w.fail(w.at, errCut)
+		return nothing, 0
+	}
+	c := w.data[w.at]
+	w.at++
+	switch {
+	case c < 0x80:
+		return number, int(c)
+	case c < 0x90:
+		return table, int(c & 0x0f)
+	case c < 0xa0:
+		return list, int(c & 0x0f)
+	case c < 0xc0:
+		return text, int(c & 0x1f)
+	case c >= 0xe0:
+		return number, int(int8(c))
+	}
+	return w.longHead(c)
+}
+
+// peek is head without going on.
+func (w *wire) peek() (form, int) {
+	at := w.at
+	f, n := w.head()
+	w.at = at
+	return f, n
+}
+
+func (w *wire) longHead(c byte) (form, int) {
+	switch c {
+	case 0xc0:
+		return nothing, 0
+	case 0xc2, 0xc3:
+		return truth, int(c & 1)
+	case 0xc4, 0xc5, 0xc6:
+		return text, int(w.big(1 << (c - 0xc4)))
+	case 0xc7, 0xc8, 0xc9:
+		return other, int(w.big(1<<(c-0xc7))) + 1
+	case 0xca, 0xcb:
+		return other, 4 << (c - 0xca)
+	case 0xcc, 0xcd, 0xce, 0xcf:
+		return number, int(w.big(1 << (c - 0xcc)))
+	case 0xd0:
+		return number, int(int8(w.big(1)))
+	case 0xd1:
+		return number, int(int16(w.big(2)))
+	case 0xd2:
+		return number, int(int32(w.big(4)))
+	case 0xd3:
+		return number, int(w.big(8))
+	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
+		return other, 1<<(c-0xd4) + 1
+	case 0xd9, 0xda, 0xdb:
+		return text, int(w.big(1 << (c - 0xd9)))
+	case 0xdc, 0xdd:
+		return list, int(w.big(2 << (c - 0xdc)))
+	case 0xde, 0xdf:
+		return table, int(w.big(2 << (c - 0xde)))
+	}
+	w.fail(w.at-1, fmt.Errorf("%#x begins no value", c))
+	return nothing, 0
+}
+
+// big reads a big-endian unsigned integer of size bytes.
+func (w *wire) big(size int) uint64 {
+	if len(w.data)-w.at < size {
+		w.fail(w.at, errCut)
+		return 0
+	}
+	b := w.data[w.at:]
+	w.at += size
+	switch size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.BigEndian.Uint16(b))
+	case 4:
+		return uint64(binary.BigEndian.Uint32(b))
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// bytes reads n bytes, which stay part of the wire.
+func (w *wire) bytes(n int) []byte {
+	if w.err != nil {
+		return nil
+	}
+	if n < 0 || len(w.data)-w.at < n {
+		w.fail(w.at, errCut)
+		return nil
+	}
+	w.at += n
+	return w.data[w.at-n : w.at]
+}
+
+// skip reads one value and forgets it.
+func (w *wire) skip(depth int) {
+	start := w.at
+	f, n := w.head()
+	if w.err != nil {
+		return
+	}
+	switch f {
+	case text, other:
+		if n > maxText {
+			w.fail(start, fmt.Errorf("text of %d bytes; the limit is %d", n, maxText))
+		}
+		w.bytes(n)
+	case list, table:
+		if depth >= maxDepth {
+			w.fail(start, fmt.Errorf("nested more than %d deep", maxDepth))
+			return
+		}
+		for range n {
+			if w.err != nil {
+				return
+			}
+			if f == table {
+				w.skip(depth + 1)
+			}
+			w.skip(depth + 1)
+		}
+	}
+}
+
+// take asks for memory for n values of size bytes, before it is made.
+func (w *wire) take(n int, size uintptr) bool {
+	w.taken += n * int(size)
+	if w.taken > maxPerByte*len(w.data)+freeMemory {
+		w.fail(w.at, fmt.Errorf("list of %d rows that take far more memory than bytes", n))
+	}
+	return w.err == nil
+}
+
+// Read implements io.Reader for an msgpack decoder.
+func (w *wire) Read(p []byte) (int, error) {
+	if w.at >= len(w.data) {
+		return 0, io.EOF
+	}
+	n := copy(p, w.data[w.at:])
+	w.at += n
+	return n, nil
+}
+
+// ReadByte implements io.ByteReader.
+func (w *wire) ReadByte() (byte, error) {
+	if w.at >= len(w.data) {
+		return 0, io.EOF
+	}
+	w.at++
+	return w.data[w.at-1], nil
+}
+
+// UnreadByte implements io.ByteScanner.
+func (w *wire) UnreadByte() error { w.at--; return nil }
+
+// Write implements io.Writer for an msgpack encoder.
+func (w *wire) Write(p []byte) (int, error) {
+	w.data = append(w.data, p...)
+	return len(p), nil
+}
+
+// WriteByte implements io.ByteWriter.
+func (w *wire) WriteByte(c byte) error { w.data = append(w.data, c); return nil }
