@@ -1,0 +1,228 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Record is one job of a trace. Its Job has no arrival, deadline or home:
+// Submit is in the trace's own clock.
+type Record struct {
+	Submit time.Duration
+	Job    protocol.Job
+}
+
+// A Take says which part of a trace to take: jobs one after another.
+type Take struct {
+	From time.Duration // in the trace's clock; negative: where the trace gets dense
+	Max  int           // jobs at most
+}
+
+// A Haul is what was taken from a trace.
+type Haul struct {
+	Source  string // "philly" or "alibaba v2023"
+	From    time.Duration
+	Records []Record // by submission, then id
+	Notes   []string // what was assumed, cut and left out
+}
+
+// A source is one format of traces.
+type source struct {
+	name   string
+	wants  []string      // columns
+	sign   string        // the column that no other format has
+	dense  time.Duration // where it gets dense
+	assume string
+	read   func(t *table) (j protocol.Job, leftOut string)
+}
+
+func sources() []source {
+	return []source{
+		{
+			name: "philly", sign: "vc", wants: []string{"job_id", "submit_s", "duration_s", "gpus", "vc"},
+			dense: 30 * 24 * time.Hour, read: philly,
+			assume: "the trace has no processors and memory: 4 cores and 32 GiB for each GPU",
+		},
+		{
+			name: "alibaba v2023", sign: "gpu_milli", dense: 10_200_000 * time.Second, read: alibaba,
+			wants: []string{"job_id", "submit_s", "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos", "phase"},
+		},
+	}
+}
+
+// longest run that is replayed: of a longer job, one segment between two
+// checkpoints.
+const longest = 24 * time.Hour
+
+// mostRun is the longest duration, in seconds, that a trace may state.
+const mostRun = 10 * 365 * 86400
+
+// Jobs reads a trace of jobs in a format known by its columns: Philly's or
+// Alibaba's of 2023. The whole file is checked, also past what is taken.
+func Jobs(r io.Reader, file string, take Take) (Haul, error) {
+	t, err := open(r, file, "job_id", "submit_s", "duration_s")
+	if err != nil {
+		return Haul{}, err
+	}
+	s, err := t.format()
+	if err != nil {
+		return Haul{}, err
+	}
+	h := Haul{Source: s.name, From: take.From}
+	if take.From < 0 {
+		h.From = s.dense
+	}
+	var all []entry
+	seen := make(map[string]int)
+	for t.next() {
+		id := t.name("job_id")
+		if first, dup := seen[id]; dup {
+			t.fail("job_id %s stands in line %d already: drop one of them", id, first)
+		}
+		seen[id] = t.line
+		e := entry{record: Record{Submit: time.Duration(t.whole("submit_s", 0, mostRun)) * time.Second}}
+		run := time.Duration(t.whole("duration_s", 0, mostRun)) * time.Second
+		e.record.Job, e.leftOut = s.read(t)
+		e.record.Job.ID = protocol.JobID(id)
+		e.record.Job.Run = min(max(run, time.Second), longest)
+		e.cut = run > longest
+		if e.record.Submit >= h.From {
+			all = append(all, e)
+		}
+	}
+	if t.err != nil {
+		return Haul{}, t.err
+	}
+	return h.take(all, take.Max, s, file)
+}
+
+// An entry is a record with what became of it.
+type entry struct {
+	record  Record
+	leftOut string // why it is not taken
+	cut     bool
+}
+
+// format finds the source whose columns the table has.
+func (t *table) format() (source, error) {
+	all := sources()
+	i := slices.IndexFunc(all, func(s source) bool { return t.has(s.sign) })
+	if i < 0 {
+		return source{}, fmt.Errorf("trace: %s:1: no trace of jobs that is known: want a column vc (philly) or gpu_milli (alibaba v2023); has %s",
+			t.file, strings.Join(t.cols, ", "))
+	}
+	for _, w := range all[i].wants {
+		if !t.has(w) {
+			return source{}, fmt.Errorf("trace: %s:1: no column %q: a trace of %s has %s", t.file, w, all[i].name, strings.Join(all[i].wants, ", "))
+		}
+	}
+	return all[i], nil
+}
+
+// take keeps the first jobs by submission and says what was left out and cut.
+func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
+	slices.SortStableFunc(all, func(a, b entry) int {
+		if c := a.record.Submit - b.record.Submit; c != 0 {
+			return int(c / time.Second)
+		}
+		return strings.Compare(string(a.record.Job.ID), string(b.record.Job.ID))
+	})
+	cut := 0
+	var why []string
+	count := make(map[string]int)
+	for _, e := range all {
+		if len(h.Records) == most {
+			break
+		}
+		if e.leftOut != "" {
+			if count[e.leftOut]++; count[e.leftOut] == 1 {
+				why = append(why, e.leftOut)
+			}
+			continue
+		}
+		if e.cut {
+			cut++
+		}
+		h.Records = append(h.Records, e.record)
+	}
+	if len(h.Records) == 0 {
+		return Haul{}, fmt.Errorf("trace: %s: no job from second %.0f on: begin earlier", file, h.From.Seconds())
+	}
+	if s.assume != "" {
+		h.Notes = append(h.Notes, s.assume)
+	}
+	if len(h.Records) < most {
+		h.Notes = append(h.Notes, fmt.Sprintf("the trace has %d jobs from second %.0f on; %d were asked for", len(h.Records), h.From.Seconds(), most))
+	}
+	for _, w := range why {
+		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs left out: %s", count[w], w))
+	}
+	if cut > 0 {
+		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs run longer than 24 h and are cut to one segment of 24 h", cut))
+	}
+	return h, nil
+}
+
+// philly reads a row of the Philly trace of 2017.
+func philly(t *table) (protocol.Job, string) {
+	gpus := int(t.whole("gpus", 1, 4096))
+	if gpus > MostGPUs {
+		return protocol.Job{}, "over 8 GPUs, and one job runs on one node"
+	}
+	n := protocol.Milli(gpus)
+	return protocol.Job{
+		Tenant: t.name("vc"), GPUs: gpus, Share: 1000,
+		CPU: n * 4000, Memory: protocol.MiB(n) * 32 * 1024,
+	}, ""
+}
+
+// priorities of Alibaba's classes: latency-sensitive, guaranteed, burstable,
+// best effort.
+var priorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
+
+// alibaba reads a row of the GPU trace of 2023.
+func alibaba(t *table) (protocol.Job, string) {
+	j := protocol.Job{
+		Tenant: t.name("qos"),
+		GPUs:   int(t.whole("num_gpu", 0, MostGPUs)),
+		CPU:    protocol.Milli(t.whole("cpu_milli", 0, 1000*mostCores)),
+		Memory: protocol.MiB(t.whole("mem_mib", 0, mostMemory)),
+	}
+	share := protocol.Milli(t.whole("gpu_milli", 0, 1000))
+	priority, known := priorities[t.text("qos")]
+	switch {
+	case !known:
+		t.wrong("qos", "LS, Guaranteed, Burstable or BE")
+	case j.GPUs == 0 && share != 0, j.GPUs == 1 && share == 0, j.GPUs > 1 && share != 1000:
+		t.wrong("gpu_milli", fmt.Sprintf("what %d GPUs can have: 0 of none, 1..1000 of one, 1000 of each of several", j.GPUs))
+	case j.GPUs == 0 && j.CPU == 0:
+		t.wrong("cpu_milli", "some, of a job without GPUs")
+	}
+	j.Priority = priority
+	if j.GPUs > 0 {
+		j.Share = share
+		j.Models = models(t)
+	}
+	if t.text("phase") == "Pending" {
+		return j, "never ran (phase Pending), so nobody knows for how long they would"
+	}
+	return j, ""
+}
+
+// models reads "A|B": any of these will do.
+func models(t *table) []string {
+	spec := t.text("gpu_spec")
+	if spec == "" {
+		return nil
+	}
+	list := strings.Split(spec, "|")
+	if len(list) > 64 || slices.ContainsFunc(list, func(m string) bool { return m == "" || len(m) > mostName }) {
+		t.wrong("gpu_spec", "1..64 names of models with | between them, or nothing")
+	}
+	return list
+}

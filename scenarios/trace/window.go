@@ -1,0 +1,202 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Zone is a grid as a window tells it, hour by hour. All zones of a window
+// have the same hours.
+type Zone struct {
+	Name   string
+	Price  []protocol.Point // microdollars per kWh
+	Carbon []protocol.Point // milligrams of CO2-equivalent per kWh, life cycle
+	PUE    []protocol.Point // thousandths; empty if the source has none
+
+	Persisted int // values that were missing and are those of the hour before
+	Patched   int // prices that the source itself marks as filled
+}
+
+// Bounds of what a grid can be. Prices beyond them have not been seen anywhere;
+// ERCOT's cap was 9000 dollars per MWh, Australia's is about 15000.
+const (
+	mostPrice  = 50_000 // dollars per MWh, above and below zero
+	mostCarbon = 2_000  // grams per kWh
+	mostPUE    = 5
+	mostZones  = 256
+)
+
+// A Fill says what becomes of an hour that is missing.
+type Fill string
+
+// Fills.
+const (
+	Refuse  Fill = ""        // it is an error
+	Persist Fill = "persist" // it is as the hour before; counted
+)
+
+// Window reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh,
+// price_usd_per_mwh and, if there, pue_model and price_filled. Zones come in
+// the order in which they first stand in the file.
+func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
+	const carbon, price, pue = "ci_lifecycle_gco2_per_kwh", "price_usd_per_mwh", "pue_model"
+	t, err := open(r, file, "time_utc", "zone", carbon, price)
+	if err != nil {
+		return nil, err
+	}
+	var zones []*zone
+	find := make(map[string]*zone)
+	for t.next() {
+		name := t.name("zone")
+		z := find[name]
+		if z == nil {
+			z = &zone{Zone: Zone{Name: name}}
+			find[name], zones = z, append(zones, z)
+			if len(zones) > mostZones {
+				t.fail("over %d zones: cut the file", mostZones)
+			}
+		}
+		at := t.hour("time_utc")
+		z.price.put(t, price, at, -mostPrice, mostPrice, fill)
+		z.carbon.put(t, carbon, at, 0, mostCarbon, fill)
+		switch {
+		case t.text(pue) != "":
+			z.pue.put(t, pue, at, 1, mostPUE, fill)
+		case len(z.pue.points) > 0:
+			z.pue.put(t, pue, at, 1, mostPUE, fill)
+		}
+		if t.text("price_filled") == "1" {
+			z.Patched++
+		}
+	}
+	if t.err != nil {
+		return nil, t.err
+	}
+	return t.close(zones)
+}
+
+// A zone is a Zone that is being read.
+type zone struct {
+	Zone
+	price, carbon, pue line
+}
+
+// close checks that zones cover the same hours.
+func (t *table) close(zones []*zone) ([]Zone, error) {
+	if len(zones) == 0 {
+		return nil, fmt.Errorf("trace: %s: no rows after the header", t.file)
+	}
+	out := make([]Zone, len(zones))
+	for i, z := range zones {
+		z.Price, z.Carbon, z.PUE = z.price.points, z.carbon.points, z.pue.points
+		z.Persisted = z.price.filled + z.carbon.filled + z.pue.filled
+		a, b := zones[0].price.points, z.Price
+		if a[0].At != b[0].At || len(a) != len(b) {
+			return nil, fmt.Errorf("trace: %s: zone %s has hours %v..%v, zone %s %v..%v: give all zones the same hours",
+				t.file, zones[0].Name, a[0].At, a[len(a)-1].At, z.Name, b[0].At, b[len(b)-1].At)
+		}
+		if n := len(z.PUE); n > 0 && n != len(b) {
+			return nil, fmt.Errorf("trace: %s: zone %s: pue_model begins at %v, the zone at %v: fill it in or leave the whole column empty",
+				t.file, z.Name, z.PUE[0].At, b[0].At)
+		}
+		out[i] = z.Zone
+	}
+	return out, nil
+}
+
+// Series reads hourly values of one quantity: column time_utc and one named
+// column, in the units of a window (dollars per MWh, grams per kWh, PUE).
+func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill) (points []protocol.Point, persisted int, err error) {
+	lo, hi := 0.0, 0.0
+	switch what {
+	case protocol.GridPrice:
+		lo, hi = -mostPrice, mostPrice
+	case protocol.GridCarbon:
+		hi = mostCarbon
+	case protocol.GridPUE:
+		lo, hi = 1, mostPUE
+	default:
+		return nil, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon or pue", file, what)
+	}
+	t, err := open(r, file, "time_utc", column)
+	if err != nil {
+		return nil, 0, err
+	}
+	var l line
+	for t.next() {
+		l.put(t, column, t.hour("time_utc"), lo, hi, fill)
+	}
+	if t.err == nil && len(l.points) == 0 {
+		t.err = fmt.Errorf("trace: %s: no rows after the header", file)
+	}
+	return l.points, l.filled, t.err
+}
+
+// hour is a field that holds a whole hour in RFC 3339.
+func (t *table) hour(col string) protocol.Time {
+	at, err := time.Parse(time.RFC3339, t.text(col))
+	if err != nil || !at.Equal(at.Truncate(time.Hour)) || at.Year() < 1971 || at.Year() > 2200 {
+		t.wrong(col, "a whole hour as 2022-04-13T00:00:00Z")
+		return 0
+	}
+	return protocol.At(at)
+}
+
+// A line is an hourly series that is being read.
+type line struct {
+	points []protocol.Point
+	filled int
+}
+
+// longest gap that is filled: more than a week would be invention.
+const longestGap = 168
+
+// put adds the value of a column at an hour, in thousandths, filling the gap
+// before it if that is allowed.
+func (l *line) put(t *table, col string, at protocol.Time, lo, hi float64, fill Fill) {
+	if t.err != nil || !l.gap(t, col, at, fill) {
+		return
+	}
+	if t.text(col) == "" && fill == Persist && len(l.points) > 0 {
+		l.persist(at)
+		return
+	}
+	if t.text(col) == "" {
+		t.fail("%s is empty at %v: give a value, or allow filling with `fill: persist`", col, at)
+		return
+	}
+	l.points = append(l.points, protocol.Point{At: at, Value: t.thousandths(col, lo, hi)})
+}
+
+// gap sees to the hours between the last value and at.
+func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
+	if len(l.points) == 0 {
+		return true
+	}
+	last := l.points[len(l.points)-1].At
+	missing := int(at.Sub(last)/time.Hour) - 1
+	switch {
+	case at == last:
+		t.fail("%s: hour %v stands twice: drop one of the lines", col, at)
+	case at < last:
+		t.fail("%s: hour %v comes after %v: sort the file by time", col, at, last)
+	case missing > 0 && fill != Persist:
+		t.fail("%s: %d hours are missing before %v: add them, or allow filling with `fill: persist`", col, missing, at)
+	case missing > longestGap:
+		t.fail("%s: %d hours are missing before %v: a gap of over %d is not filled; add the hours", col, missing, at, longestGap)
+	}
+	for h := range missing {
+		if t.err == nil {
+			l.persist(last.Add(time.Duration(h+1) * time.Hour))
+		}
+	}
+	return t.err == nil
+}
+
+func (l *line) persist(at protocol.Time) {
+	l.points = append(l.points, protocol.Point{At: at, Value: l.points[len(l.points)-1].Value})
+	l.filled++
+}
