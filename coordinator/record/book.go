@@ -1,0 +1,164 @@
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Config says what a Book keeps. The zero Config is the default.
+type Config struct {
+	All bool // keep every round of every job in full
+}
+
+// A Book is the record of one run.
+type Book struct {
+	cfg    Config
+	ears   protocol.Ears
+	jobs   map[protocol.JobID]*entry
+	calls  map[uint64]*call // by round
+	rounds []*call          // as called
+	sites  map[string]*SiteRecord
+
+	messages, declines, stray int
+	repeats, duplicates       int // submissions of a known id, and refusals of those
+	holds                     int
+	problems                  []Problem // seen while reading
+}
+
+// An entry is a job as it is kept.
+type entry struct {
+	rec         JobRecord // without Hearings
+	first, last *hearing
+	all         []*hearing // instead of first and last, if Config.All
+}
+
+// A RoundRecord is one clearing round.
+type RoundRecord struct {
+	Round   uint64
+	Called  Origin
+	Closes  protocol.Time
+	Jobs    int
+	Offered []string // sites that answered in time, by name
+	Silent  []string // sites known then that did not
+	Awards  int
+	Holds   int
+	Proof   protocol.Certificate // of its awards; zero if it had none
+}
+
+// A SiteRecord is one site's part in the run.
+type SiteRecord struct {
+	Site    string
+	Pools   []protocol.Pool
+	Awards  int // declined ones included
+	Ran     int // jobs ended here
+	Late    int // of those
+	Jobs    protocol.Bill
+	Idle    protocol.Bill
+	Metered protocol.Millijoules // before the facility's share, measured apart from the jobs
+	Paid    protocol.Microdollars
+	hours   map[protocol.Time]*hour
+}
+
+// An hour is what a site's two meters saw: the one of the jobs, and its own.
+type hour struct{ drawn, idle, total protocol.Millijoules }
+
+// New returns an empty Book.
+func New(cfg Config) *Book {
+	return &Book{
+		cfg:   cfg,
+		jobs:  make(map[protocol.JobID]*entry),
+		calls: make(map[uint64]*call),
+		sites: make(map[string]*SiteRecord),
+	}
+}
+
+// Add reads the next message of the run. A message heard before is dropped.
+func (b *Book) Add(m protocol.Message) {
+	if m.Body == nil || !b.ears.New(m) {
+		return
+	}
+	b.messages++
+	from := Origin{m.From, m.Seq, m.At}
+	switch body := m.Body.(type) {
+	case protocol.Submit:
+		b.submit(from, body)
+	case protocol.Call:
+		b.call(from, body)
+	case protocol.Offer:
+		b.offer(from, body)
+	case protocol.Award:
+		b.award(from, m.To.Site(), body)
+	case protocol.Hold:
+		b.hold(from, body)
+	case protocol.Refuse:
+		b.refuse(from, body)
+	case protocol.Accept:
+		b.answer(from, body.Job, body.Epoch, "accept", protocol.Reason{})
+	case protocol.Decline:
+		b.answer(from, body.Job, body.Epoch, "decline", body.Why)
+	case protocol.Launch:
+		b.launch(from, body)
+	case protocol.Started:
+		b.started(from, body)
+	case protocol.Exited:
+		b.exited(from, body)
+	case protocol.Done:
+		b.done(from, body)
+	case protocol.Settled:
+		b.settled(from, body)
+	case protocol.Hello:
+		b.site(body.Site).Pools = body.Pools
+	case protocol.Meter:
+		b.meter(from.From.Site(), body)
+	}
+}
+
+// Job returns what is known of a job; false if it was never submitted.
+func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
+	e := b.jobs[id]
+	if e == nil {
+		return JobRecord{}, false
+	}
+	return e.record(), true
+}
+
+// Jobs returns the ids of all submitted jobs, sorted.
+func (b *Book) Jobs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
+
+// Sites returns what is known of each site, by name.
+func (b *Book) Sites() []SiteRecord {
+	var all []SiteRecord
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		all = append(all, *b.sites[name])
+	}
+	return all
+}
+
+// Rounds returns the clearing rounds, as they were called.
+func (b *Book) Rounds() []RoundRecord {
+	var all []RoundRecord
+	for _, c := range b.rounds {
+		all = append(all, c.record())
+	}
+	return all
+}
+
+func (b *Book) site(name string) *SiteRecord {
+	s := b.sites[name]
+	if s == nil {
+		s = &SiteRecord{Site: name, hours: make(map[protocol.Time]*hour)}
+		b.sites[name] = s
+	}
+	return s
+}
+
+func (s *SiteRecord) hour(at protocol.Time) *hour {
+	h := s.hours[at]
+	if h == nil {
+		h = &hour{}
+		s.hours[at] = h
+	}
+	return h
+}

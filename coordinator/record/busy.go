@@ -1,0 +1,68 @@
+package record
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Busy returns how many GPUs of each site were held, in thousandths, as the
+// mean of each step from one instant to another; the sites are those of Sites.
+func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]protocol.Milli {
+	width := protocol.Time(step.Milliseconds())
+	busy := make(map[string][]protocol.Milli, len(b.sites))
+	if width <= 0 || to <= from {
+		return busy
+	}
+	sums := make(map[string][]int64, len(b.sites))
+	n := int((to - from + width - 1) / width)
+	for _, s := range b.Sites() {
+		sums[s.Site] = make([]int64, n)
+	}
+	for _, id := range b.Jobs() {
+		r := b.jobs[id].rec
+		if r.Run == nil {
+			continue
+		}
+		row := sums[r.Run.Site]
+		for i := max(0, int((r.Run.Started-from)/width)); i < len(row); i++ {
+			at := from + protocol.Time(i)*width
+			if r.State == Ended && at >= r.Run.Ended {
+				break
+			}
+			row[i] += r.held(at, at+width)
+		}
+	}
+	for _, s := range b.Sites() {
+		for _, v := range sums[s.Site] {
+			busy[s.Site] = append(busy[s.Site], protocol.Milli(v/int64(width)))
+		}
+	}
+	return busy
+}
+
+// util returns GPU-hours held over GPU-hours there were, in [Start, End).
+func (b *Book) util(m Meta) float64 {
+	there := float64(m.GPUs) * float64(m.End-m.Start)
+	if there <= 0 {
+		return 0
+	}
+	var held int64
+	for _, id := range b.Jobs() {
+		held += b.jobs[id].rec.held(m.Start, m.End)
+	}
+	return float64(held) / there
+}
+
+// held returns the thousandths of a GPU times milliseconds that the job held
+// in [from, to).
+func (r JobRecord) held(from, to protocol.Time) int64 {
+	if r.Run == nil {
+		return 0
+	}
+	end := to
+	if r.State == Ended {
+		end = min(to, r.Run.Ended)
+	}
+	return int64(r.Job.GPU()) * max(0, int64(end-max(from, r.Run.Started)))
+}

@@ -1,0 +1,192 @@
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func (b *Book) submit(from Origin, s protocol.Submit) {
+	if b.jobs[s.Job.ID] != nil {
+		b.repeats++
+		return
+	}
+	b.jobs[s.Job.ID] = &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}}
+}
+
+// call opens a round for its jobs. The same round called again asks again, at
+// newer prices, and takes the place of the first asking.
+func (b *Book) call(from Origin, m protocol.Call) {
+	c := &call{
+		round: m.Round, said: from, closes: m.Closes, weights: m.Terms, jobs: len(m.Jobs),
+		shadow: make(map[place]protocol.Price, len(m.Shadow)),
+		sites:  slices.Sorted(maps.Keys(b.sites)),
+	}
+	for _, p := range m.Shadow {
+		c.shadow[place{p.Site, p.Model}] = p
+	}
+	if was := b.calls[m.Round]; was != nil {
+		b.rounds[slices.Index(b.rounds, was)] = c
+	} else {
+		b.rounds = append(b.rounds, c)
+	}
+	b.calls[m.Round] = c
+	for _, j := range m.Jobs {
+		e := b.jobs[j.ID]
+		if e == nil {
+			b.wrong("called-unknown-job", j.ID, "", "round %d calls a job that nobody submitted", m.Round)
+			continue
+		}
+		e.open(c, b.cfg.All)
+	}
+}
+
+// open makes room for a round's hearing, and forgets the menus of the one
+// before unless it was the first.
+func (e *entry) open(c *call, all bool) {
+	again := e.last != nil && e.last.call.round == c.round
+	if e.last != nil && !again {
+		e.rec.Rounds = append(e.rec.Rounds, e.last.line)
+	}
+	h := &hearing{call: c, line: Line{Round: c.round, At: c.said.At}}
+	if e.first == nil || again && e.first == e.last {
+		e.first = h
+	}
+	if all {
+		if again {
+			e.all = e.all[:len(e.all)-1]
+		}
+		e.all = append(e.all, h)
+	}
+	e.last = h
+}
+
+func (e *entry) record() JobRecord {
+	r := e.rec
+	if e.last == nil {
+		return r
+	}
+	r.Rounds = append(slices.Clone(r.Rounds), e.last.line)
+	kept := e.all
+	if kept == nil {
+		kept = slices.Compact([]*hearing{e.first, e.last})
+	}
+	for _, h := range kept {
+		r.Hearings = append(r.Hearings, h.full(r.Job))
+	}
+	return r
+}
+
+// offer adds a site's menus. One that names another round than its job's last
+// is too late to matter and is only counted.
+func (b *Book) offer(from Origin, m protocol.Offer) {
+	site := from.From.Site()
+	b.site(site)
+	if c := b.calls[m.Round]; c != nil && from.At <= c.closes && !slices.Contains(c.offered, site) {
+		c.offered = append(c.offered, site)
+	}
+	for _, menu := range m.Jobs {
+		e := b.jobs[menu.Job]
+		if e == nil || e.last == nil || e.last.call.round != m.Round {
+			b.stray++
+			continue
+		}
+		e.last.add(e.rec.Job, from, menu)
+	}
+}
+
+func (b *Book) award(from Origin, site string, m protocol.Award) {
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
+		return
+	}
+	if e.rec.State != Waiting {
+		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
+	}
+	d := Decision{
+		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
+		Round: m.Round, Epoch: m.Epoch, Option: m.Option, Queue: m.Queue, Proof: m.Proof,
+	}
+	e.rec.Awards = append(e.rec.Awards, d)
+	e.rec.State = Awarded
+	b.site(site).Awards++
+	if c := b.calls[m.Round]; c != nil {
+		c.awards++
+		c.proof = m.Proof
+	}
+	e.decide(m.Round, d)
+}
+
+func (b *Book) hold(from Origin, m protocol.Hold) {
+	b.holds++
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
+		return
+	}
+	if c := b.calls[m.Round]; c != nil {
+		c.holds++
+	}
+	e.decide(m.Round, Decision{
+		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,
+		Site: m.Site, Start: m.Start, Until: m.Until,
+	})
+}
+
+// refuse ends a job. A duplicate is refused under the id of the job that it
+// repeats, which goes on.
+func (b *Book) refuse(from Origin, m protocol.Refuse) {
+	if m.Why.Code == protocol.Duplicate {
+		b.duplicates++
+		return
+	}
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
+		return
+	}
+	if e.rec.State != Waiting {
+		b.wrong("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
+		return
+	}
+	d := Decision{Kind: "refuse", Said: from, Why: m.Why}
+	e.rec.State, e.rec.Refusal = Refused, &d
+	if e.last != nil {
+		e.last.decide(d)
+	}
+}
+
+func (e *entry) decide(round uint64, d Decision) {
+	if e.last != nil && e.last.call.round == round {
+		e.last.decide(d)
+	}
+}
+
+// answer notes that a site took an award or gave it back.
+func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
+	if word == "decline" {
+		b.declines++
+	}
+	e := b.jobs[id]
+	if e == nil {
+		b.stray++
+		return
+	}
+	for i := range e.rec.Awards {
+		a := &e.rec.Awards[i]
+		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer != "" {
+			continue
+		}
+		a.Answer, a.Answered, a.Declined = word, from, why
+		if e.last != nil && e.last.decision.Kind == "award" && e.last.decision.Epoch == epoch {
+			e.last.decision = *a
+		}
+		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
+			e.rec.State = Waiting
+		}
+		return
+	}
+	b.stray++
+}

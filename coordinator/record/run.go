@@ -1,0 +1,113 @@
+package record
+
+import "github.com/gridbid/gridbid/protocol"
+
+func (b *Book) launch(from Origin, m protocol.Launch) {
+	e := b.jobs[m.Job.ID]
+	site := from.From.Site()
+	if e == nil {
+		b.wrong("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
+		return
+	}
+	switch award := e.rec.Award(); {
+	case e.rec.Run != nil:
+		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
+			b.wrong("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
+		}
+		return
+	case award == nil || award.Site != site || award.Epoch != m.Epoch:
+		b.wrong("launched-without-award", m.Job.ID, site, "launched under epoch %d, which was not awarded here", m.Epoch)
+	case award.Answer != "accept":
+		b.wrong("launched-without-accept", m.Job.ID, site, "launched before the award was accepted")
+	}
+	e.rec.State = Running
+	e.rec.Run = &Run{
+		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices,
+		Model: m.Model, Cap: m.Cap, Plan: m.Run, Started: from.At,
+	}
+}
+
+// running returns the job's run at the site that speaks, or nil and a problem.
+func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string) (*entry, *Run) {
+	site := from.From.Site()
+	e := b.jobs[id]
+	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch {
+		b.wrong(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
+		return nil, nil
+	}
+	return e, e.rec.Run
+}
+
+func (b *Book) started(from Origin, m protocol.Started) {
+	if _, r := b.running(from, m.Job, m.Epoch, "started"); r != nil {
+		r.Started = from.At
+	}
+}
+
+func (b *Book) exited(from Origin, m protocol.Exited) {
+	site := b.site(from.From.Site())
+	_, r := b.running(from, m.Job, m.Epoch, "exited")
+	if r != nil && r.Exited != (Origin{}) {
+		b.wrong("exited-twice", m.Job, site.Site, "exited before, at %v", r.Exited.At)
+		return
+	}
+	for _, s := range m.Draw {
+		site.hour(s.Hour).drawn += s.Energy
+		if r != nil {
+			r.Drawn += s.Energy
+		}
+	}
+	if r != nil {
+		r.Exited = from
+	}
+}
+
+func (b *Book) done(from Origin, m protocol.Done) {
+	e, r := b.running(from, m.Job, m.Epoch, "done")
+	if r == nil {
+		return
+	}
+	if r.Done != (Origin{}) {
+		b.wrong("done-twice", m.Job, r.Site, "reported done before, at %v", r.Done.At)
+		return
+	}
+	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
+	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
+	e.rec.State = Ended
+	s := b.site(r.Site)
+	s.Ran++
+	s.Jobs = sum(s.Jobs, r.Cost)
+	if e.rec.Late() {
+		s.Late++
+	}
+}
+
+func (b *Book) settled(from Origin, m protocol.Settled) {
+	e := b.jobs[m.Job]
+	switch {
+	case e == nil || e.rec.State != Ended:
+		b.wrong("settled-before-end", m.Job, m.Site, "settled, but it has not been reported done")
+	case e.rec.Run.Settlement != (Origin{}):
+		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", e.rec.Run.Settlement.At)
+	default:
+		e.rec.Run.Settlement, e.rec.Run.Settled = from, m
+		b.site(m.Site).Paid += m.Paid
+	}
+}
+
+func (b *Book) meter(name string, m protocol.Meter) {
+	s := b.site(name)
+	s.Idle = sum(s.Idle, m.Idle)
+	s.Metered += m.Total
+	h := s.hour(m.Hour)
+	h.idle += m.Idle.IT
+	h.total += m.Total
+}
+
+// sum adds two bills. A sum has no finish.
+func sum(a, b protocol.Bill) protocol.Bill {
+	return protocol.Bill{
+		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,
+		Carbon: a.Carbon + b.Carbon, Money: a.Money + b.Money,
+	}
+}
