@@ -187,6 +187,7 @@ type (
 		Transfer Microdollars // for moving its input
 		Fragment Milli        // of GPUs made useless to the usual jobs; negative: made useful
 		Score    Milli        // of the node, by the site's placement policy
+		Awake    Microdollars // its part in keeping a node awake, carbon included
 	}
 
 	// A Room is what a site could still give of one GPU model, by slot.

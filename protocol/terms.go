@@ -14,12 +14,12 @@ type Weights struct {
 
 // Terms is what one option costs, by cause. Total is their sum.
 type Terms struct {
-	Money, Carbon, Transfer, Fragment, Delay, Late Microdollars
+	Money, Carbon, Awake, Transfer, Fragment, Delay, Late Microdollars
 }
 
 // Total returns the sum of t.
 func (t Terms) Total() Microdollars {
-	return t.Money + t.Carbon + t.Transfer + t.Fragment + t.Delay + t.Late
+	return t.Money + t.Carbon + t.Awake + t.Transfer + t.Fragment + t.Delay + t.Late
 }
 
 // Of prices option o of job j. Shadow is what a GPU-hour is worth where and
@@ -30,6 +30,7 @@ func (w Weights) Of(j Job, o Option, shadow Microdollars) Terms {
 	t := Terms{
 		Money:    o.Money,
 		Carbon:   w.CarbonCost(o.Carbon),
+		Awake:    o.Awake,
 		Transfer: o.Transfer,
 		Fragment: GPUHours(o.Fragment, o.Finish.Sub(o.Start), shadow),
 	}

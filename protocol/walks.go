@@ -23,7 +23,7 @@ func (r *Menu) walk(w *wire) {
 }
 
 func (r *Option) walk(w *wire) {
-	c := w.row(10)
+	c := w.row(11)
 	integer(&c, &r.Start)
 	integer(&c, &r.Finish)
 	name(&c, &r.Model)
@@ -34,6 +34,7 @@ func (r *Option) walk(w *wire) {
 	integer(&c, &r.Transfer)
 	integer(&c, &r.Fragment)
 	integer(&c, &r.Score)
+	integer(&c, &r.Awake)
 	c.end()
 }
 

@@ -1,0 +1,146 @@
+// Package agents is the mind of a site: whether, when and for how much it bids,
+// and what it does with what it wins.
+//
+// The mind owns its body. It asks the fleet, by function call, where a job
+// would land and what it would draw, and its grid what an hour will cost; what
+// takes time (running a job, setting a cap) it asks of its hands, by message.
+// It knows of prices and carbon only what its feed has told it.
+//
+// What it promises: an offer is a price, not a place. An award is planned
+// again; if the room is gone the agent declines. Once it accepts, the job is
+// started, or waits in the site's own queue if the award says so.
+package agents
+
+import (
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config is what tells one agent from another.
+type Config struct {
+	Site    string
+	Habit   Habit
+	Network Network
+}
+
+// A Habit is how an agent bids. The zero Habit offers the earliest start, on
+// what the placement policy picks, without a cap: it is how baselines bid.
+type Habit struct {
+	Later  bool // offer later starts to jobs that can wait
+	Choose bool // offer each GPU model and cap, not only what the policy picks
+	Most   int  // options for one job; default 8
+}
+
+// Network is what moving a job's input from another site takes.
+type Network struct {
+	PerGiB  protocol.Microdollars // paid to carriers
+	Carbon  protocol.Milligrams   // per GiB
+	MBitSec int64                 // speed of one transfer
+}
+
+// DefaultNetwork is two cents, 24 grams and 8.6 seconds for a GiB: a cloud's
+// list price between regions; 0.06 kWh (the constant of SustainCluster) at
+// 400 g/kWh; a gigabit per second.
+func DefaultNetwork() Network {
+	return Network{PerGiB: 20_000, Carbon: 24_000, MBitSec: 1000}
+}
+
+// An Agent bids for one site. It is a bus.Machine.
+type Agent struct {
+	cfg     Config
+	mouth   protocol.Mouth
+	ears    protocol.Ears
+	fleet   *fleet.Fleet
+	grid    *grid.Known
+	outlook protocol.Outlook // of the last call
+	curve   *grid.Curve      // of outlook
+	greeted bool
+	called  protocol.Time                   // when last
+	asked   map[protocol.JobID]protocol.Job // of the last call
+	epochs  map[protocol.JobID]uint64       // highest award heard of jobs here
+	queue   []reserved
+	live    map[protocol.JobID]*live
+}
+
+// A reserved job is accepted and waits for room.
+type reserved struct {
+	job   protocol.Job
+	award protocol.Award
+}
+
+// A live job is in the hands' care.
+type live struct {
+	epoch   uint64
+	started protocol.Time
+	moved   protocol.Milligrams
+}
+
+// New returns an agent that bids for a fleet, by what it hears of a grid.
+func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
+	if cfg.Habit.Most == 0 {
+		cfg.Habit.Most = 8
+	}
+	if cfg.Network == (Network{}) {
+		cfg.Network = DefaultNetwork()
+	}
+	return &Agent{
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g,
+		asked:  make(map[protocol.JobID]protocol.Job),
+		epochs: make(map[protocol.JobID]uint64),
+		live:   make(map[protocol.JobID]*live),
+	}
+}
+
+// Due implements bus.Machine. An agent introduces itself as soon as it lives;
+// from then on it speaks only when spoken to.
+func (a *Agent) Due() protocol.Time {
+	if a.greeted {
+		return 0
+	}
+	return 1
+}
+
+// Tick implements bus.Machine.
+func (a *Agent) Tick(now protocol.Time) []protocol.Message {
+	if a.greeted {
+		return nil
+	}
+	a.greeted = true
+	return a.say(now, protocol.Coordinator, protocol.Hello{Site: a.cfg.Site, Pools: a.fleet.Pools()})
+}
+
+// Step implements bus.Machine.
+func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if !a.ears.New(m) {
+		return nil
+	}
+	switch m.From {
+	case protocol.Coordinator:
+		switch b := m.Body.(type) {
+		case protocol.Call:
+			return a.offer(now, b)
+		case protocol.Award:
+			return a.awarded(now, b)
+		}
+	case protocol.Hands(a.cfg.Site):
+		switch b := m.Body.(type) {
+		case protocol.Started:
+			a.started(now, b)
+		case protocol.Exited:
+			return a.exited(now, b)
+		case protocol.Reading:
+			return a.read(now, b)
+		}
+	case protocol.Feed(a.cfg.Site):
+		if b, ok := m.Body.(protocol.Signal); ok {
+			a.grid.Hear(now, b)
+			a.curve = nil // the next call sees new forecasts
+		}
+	}
+	return nil
+}
+
+func (a *Agent) say(now protocol.Time, to protocol.Party, b protocol.Body) []protocol.Message {
+	return []protocol.Message{a.mouth.Say(now, to, b)}
+}

@@ -1,0 +1,73 @@
+package agents
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// How far and how finely an agent looks ahead.
+const (
+	slot  = 15 * time.Minute
+	slots = 72 * 4
+	hours = 96
+)
+
+// offer answers a call: a menu for each job, and the state of the site.
+func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
+	a.look(now)
+	clear(a.asked)
+	defer func() { a.called = now }()
+	p := pricing{agent: a, now: now, terms: c.Terms, shadow: newShadow(c.Shadow, a.cfg.Site)}
+	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
+	for _, j := range c.Jobs {
+		a.asked[j.ID] = j
+		if j.Arrival > a.called { // not called before
+			a.fleet.Observe(j)
+		}
+		o.Jobs = append(o.Jobs, p.menu(j))
+	}
+	o.Room = a.fleet.Room(now, slot, slots)
+	for i := range o.Room {
+		o.Room[i].Rate = p.rates(o.Room[i].Model, o.Room[i].From)
+	}
+	return a.say(now, protocol.Coordinator, o)
+}
+
+// look brings the outlook up to now. It changes with the hour and with what the
+// feed says, not from call to call.
+func (a *Agent) look(now protocol.Time) {
+	if a.curve != nil && a.outlook.From == now.Floor(time.Hour) {
+		return
+	}
+	a.outlook = a.grid.Outlook(now, hours)
+	a.curve = grid.NewCurve(a.outlook)
+}
+
+// shadow is what room of one site is worth, by model.
+type shadow map[string]protocol.Price
+
+func newShadow(prices []protocol.Price, site string) shadow {
+	s := make(shadow)
+	for _, p := range prices {
+		if p.Site == site && p.Slot > 0 {
+			s[p.Model] = p
+		}
+	}
+	return s
+}
+
+// of returns the mean price of a GPU-hour of a model over a run.
+func (s shadow) of(model string, start, finish protocol.Time) protocol.Microdollars {
+	p, ok := s[model]
+	if !ok || finish <= start {
+		return 0
+	}
+	first, last := int(start.Sub(p.From)/p.Slot), int((finish-1).Sub(p.From)/p.Slot)
+	sum := protocol.Microdollars(0)
+	for i := max(first, 0); i <= min(last, len(p.Values)-1); i++ {
+		sum += p.Values[i]
+	}
+	return sum / protocol.Microdollars(last-first+1)
+}

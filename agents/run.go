@@ -1,0 +1,120 @@
+package agents
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// awarded starts a job that we won, puts it into the site's queue if the award
+// says so, or declines.
+func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message {
+	decline := func(c protocol.Code) []protocol.Message {
+		return a.say(now, protocol.Coordinator, protocol.Decline{Job: w.Job, Epoch: w.Epoch, Why: protocol.Reason{Code: c}})
+	}
+	job, ok := a.asked[w.Job]
+	switch {
+	case w.Epoch <= a.epochs[w.Job]:
+		return decline(protocol.Superseded)
+	case !ok:
+		return decline(protocol.UnknownJob)
+	case now > w.Lease:
+		return decline(protocol.RoomGone)
+	}
+	if said := a.start(now, job, w); said != nil {
+		a.epochs[w.Job] = w.Epoch
+		return append(a.accept(now, w, now), said...)
+	}
+	if !w.Queue {
+		return decline(protocol.RoomGone)
+	}
+	a.epochs[w.Job] = w.Epoch
+	a.queue = append(a.queue, reserved{job, w})
+	return append(a.accept(now, w, w.Option.Start), a.advance(now)...)
+}
+
+func (a *Agent) accept(now protocol.Time, w protocol.Award, start protocol.Time) []protocol.Message {
+	return a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
+}
+
+// start places a job and tells the hands, or returns nil if there is no room.
+func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) []protocol.Message {
+	var way fleet.Way
+	if a.cfg.Habit.Choose && job.GPUs > 0 {
+		ways, _ := a.fleet.Ways(job)
+		i := slices.IndexFunc(ways, func(x fleet.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
+		if i < 0 {
+			return nil
+		}
+		way = ways[i]
+	} else if plain, _, ok := a.fleet.Plain(job); ok {
+		way = plain
+		if job.GPUs > 0 {
+			way.Model = "" // the placement policy picks it
+		}
+	}
+	move := a.cfg.Network.takes(job, a.cfg.Site)
+	run, ok := a.fleet.Start(now, job, way, move)
+	if !ok {
+		return nil
+	}
+	a.live[job.ID] = &live{epoch: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
+	return a.say(now, protocol.Hands(a.cfg.Site), protocol.Launch{
+		Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
+		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power,
+	})
+}
+
+// advance starts what it can of the queue, in its order. The first job that
+// does not fit keeps the node on which it will fit soonest: nothing behind it
+// may start there. So small jobs pass a large one and do not hold it up for
+// ever.
+func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
+	var kept []reserved
+	free := func() {}
+	for _, r := range a.queue {
+		if s := a.start(now, r.job, r.award); s != nil {
+			said = append(said, s...)
+			continue
+		}
+		if len(kept) == 0 {
+			free = a.fleet.Keep(now, r.job)
+		}
+		kept = append(kept, r)
+	}
+	free()
+	a.queue = kept
+	return said
+}
+
+func (a *Agent) started(now protocol.Time, s protocol.Started) {
+	if l := a.live[s.Job]; l != nil && l.epoch == s.Epoch {
+		l.started = now
+	}
+}
+
+// exited closes the book on a job: its energy, hour by hour, at what each hour
+// really cost.
+func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message {
+	l := a.live[x.Job]
+	if l == nil || l.epoch != x.Epoch {
+		return nil // said twice, or not ours
+	}
+	run := a.fleet.Running(x.Job)
+	delete(a.live, x.Job)
+	delete(a.epochs, x.Job)
+	a.fleet.End(now, x.Job)
+	bill, _ := a.grid.Bill(x.Draw)
+	said := a.say(now, protocol.Coordinator, protocol.Done{
+		Job: x.Job, Epoch: x.Epoch, Started: l.started, Ended: now, Node: run.Node, Devices: run.Devices(),
+		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money,
+	})
+	return append(said, a.advance(now)...)
+}
+
+// read reports an hour of the site to the market.
+func (a *Agent) read(now protocol.Time, r protocol.Reading) []protocol.Message {
+	idle, _ := a.grid.Bill([]protocol.Slice{{Hour: r.Hour, Energy: r.Idle}})
+	return a.say(now, protocol.Coordinator, protocol.Meter{Hour: r.Hour, Total: r.Total, Idle: idle})
+}

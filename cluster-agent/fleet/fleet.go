@@ -1,0 +1,216 @@
+// Package fleet is the body of a site as its mind knows it: nodes, GPUs and the
+// jobs on them. It says how a job could run (which GPU model, under which cap,
+// how long and at what draw), where it would land, when there will be room, and
+// what a placement would leave useless to others.
+//
+// It is a model, kept up by what the agent starts and by what it hears has
+// ended. Where a job lands is package fgd's to say; what devices draw, package
+// power's; prices and carbon are the grid's and not known here.
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Node is one machine. Host is what it draws beside its GPUs.
+type Node struct {
+	fgd.Node
+	Host power.Host
+}
+
+// Config is what a site is made of. The zero of a field is its default.
+type Config struct {
+	Nodes  []Node
+	Power  power.Table
+	Policy fgd.Policy // default the published FGD
+	Window int        // latest arrivals that fragments are judged by; default 1024
+}
+
+// A Fleet is one site's nodes and what runs on them.
+type Fleet struct {
+	cfg     Config
+	cluster *fgd.Cluster
+	nodes   []node
+	pools   []pool // by model
+	running map[protocol.JobID]*Run
+}
+
+// A node is the state of one machine.
+type node struct {
+	Node
+	jobs  []*Run        // by planned end, then id
+	empty protocol.Time // since when nothing runs here; 0: since ever
+}
+
+// A pool is all nodes with one GPU model, or all without.
+type pool struct {
+	model   string
+	gpu     power.GPU
+	choices []power.Choice
+	nodes   []int
+	total   protocol.Milli
+	most    int // GPUs of its largest node
+}
+
+// A Way is how a job could run: on which model, under which cap.
+type Way struct {
+	Model  string // "" for a job without GPUs
+	Choice power.Choice
+	Run    time.Duration
+	Power  protocol.Milliwatts // added to an awake node, before the facility's share
+}
+
+// A Run is a job in its place.
+type Run struct {
+	Job       protocol.Job
+	Way       Way
+	Start     protocol.Time
+	End       protocol.Time // planned
+	Node      string
+	placement fgd.Placement
+}
+
+// Devices returns the devices of r's node that it holds, in order.
+func (r *Run) Devices() []int {
+	var out []int
+	for i := range fgd.MaxGPUs {
+		if r.placement.Devices.Has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// New returns a fleet on which nothing runs. A node whose GPU model has no
+// power figures is an error: its draw could not be bid.
+func New(cfg Config) (*Fleet, error) {
+	if cfg.Window == 0 {
+		cfg.Window = 1024
+	}
+	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run)}
+	plain := make([]fgd.Node, len(cfg.Nodes))
+	index := make(map[string]int)
+	for i, n := range cfg.Nodes {
+		plain[i] = n.Node
+		f.nodes = append(f.nodes, node{Node: n})
+		if n.GPUs == 0 {
+			n.Model = ""
+		}
+		p, ok := index[n.Model]
+		if !ok {
+			p = len(f.pools)
+			index[n.Model] = p
+			f.pools = append(f.pools, pool{model: n.Model})
+			if n.Model != "" {
+				gpu, ok := cfg.Power.Lookup(n.Model)
+				if !ok {
+					return nil, fmt.Errorf("fleet: node %s has GPUs of model %q, of which no power is known; add the model to the power table", n.Name, n.Model)
+				}
+				f.pools[p].gpu, f.pools[p].choices = gpu, gpu.Choices()
+			}
+		}
+		f.pools[p].nodes = append(f.pools[p].nodes, i)
+		f.pools[p].total += protocol.Milli(n.GPUs) * 1000
+		f.pools[p].most = max(f.pools[p].most, n.GPUs)
+	}
+	slices.SortFunc(f.pools, func(x, y pool) int { return strings.Compare(x.model, y.model) })
+	var err error
+	f.cluster, err = fgd.New(fgd.Config{Policy: cfg.Policy, Window: cfg.Window}, plain, nil)
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	return f, nil
+}
+
+// Pools says what the fleet consists of, by model.
+func (f *Fleet) Pools() []protocol.Pool {
+	out := make([]protocol.Pool, len(f.pools))
+	for i, p := range f.pools {
+		out[i] = protocol.Pool{Model: p.model, Nodes: len(p.nodes)}
+		for _, n := range p.nodes {
+			out[i].GPUs += f.nodes[n].GPUs
+			out[i].CPU += protocol.Milli(f.nodes[n].CPU)
+			out[i].Memory += protocol.MiB(f.nodes[n].Memory)
+		}
+	}
+	return out
+}
+
+// Observe takes in that a job arrived: fragments are judged by what arrives.
+func (f *Fleet) Observe(j protocol.Job) { f.cluster.Observe(request(j, "")) }
+
+// request is a job as placement sees it, on one model or on any that will do.
+func request(j protocol.Job, model string) fgd.Request {
+	r := fgd.Request{CPU: int64(j.CPU), Memory: int64(j.Memory), GPUs: j.GPUs, Milli: int64(j.Share), GPUMemory: int64(j.GPUMemory), Models: model}
+	if model == "" && len(j.Models) > 0 {
+		r.Models = strings.Join(j.Models, "|")
+	}
+	return r
+}
+
+// Running returns the run of a job, or nil.
+func (f *Fleet) Running(id protocol.JobID) *Run { return f.running[id] }
+
+// Start places a job and keeps its room until End. It runs as long as the way
+// says, and before that takes the time to move its input. A way without a model
+// lets the placement policy choose one; the run then says which. It reports
+// false if there is no room now.
+func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Duration) (*Run, bool) {
+	p, ok := f.cluster.Place(request(j, w.Model))
+	if !ok {
+		return nil, false
+	}
+	n := &f.nodes[p.Node]
+	if w.Model == "" && j.GPUs > 0 {
+		w = f.way(f.pool(n.Model), j, power.Choice{})
+	}
+	r := &Run{Job: j, Way: w, Start: now, End: now.Add(w.Run + move), Node: n.Name, placement: p}
+	f.running[j.ID] = r
+	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
+		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
+	})
+	n.jobs = slices.Insert(n.jobs, at, r)
+	return r, true
+}
+
+// End gives back the room of a job. It reports false for a job that is not here.
+func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
+	r := f.running[id]
+	if r == nil {
+		return false
+	}
+	delete(f.running, id)
+	n := &f.nodes[r.placement.Node]
+	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })
+	if len(n.jobs) == 0 {
+		n.empty = now
+	}
+	return f.cluster.Release(r.placement) == nil
+}
+
+// Fragment returns the share of idle GPUs that the usual jobs cannot use, in
+// thousandths (FGD, section 9: frag ratio).
+func (f *Fleet) Fragment() protocol.Milli {
+	num, den := f.cluster.Fragment()
+	idle := f.cluster.Idle()
+	if den == 0 || idle == 0 {
+		return 0
+	}
+	return protocol.Milli(float64(num) * 1000 / (float64(den) * float64(idle)))
+}
+
+func (f *Fleet) pool(model string) *pool {
+	i, ok := slices.BinarySearchFunc(f.pools, model, func(p pool, m string) int { return strings.Compare(p.model, m) })
+	if !ok {
+		return nil
+	}
+	return &f.pools[i]
+}

@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Ways returns how a job could run here at all, were every node empty: one way
+// for each GPU model that will do and each cap. If there is none, why says so.
+func (f *Fleet) Ways(j protocol.Job) (ways []Way, why protocol.Reason) {
+	why = protocol.Reason{Code: protocol.NoModel}
+	for i := range f.pools {
+		p := &f.pools[i]
+		if j.GPUs > 0 && (p.model == "" || len(j.Models) > 0 && !slices.Contains(j.Models, p.model)) {
+			continue
+		}
+		if !slices.ContainsFunc(p.nodes, func(n int) bool { return f.nodes[n].holds(j) }) {
+			why = protocol.Reason{Code: protocol.TooBig}
+			continue
+		}
+		if j.GPUs == 0 {
+			return []Way{f.way(p, j, power.Choice{})}, protocol.Reason{}
+		}
+		for _, c := range p.choices {
+			ways = append(ways, f.way(p, j, c))
+		}
+	}
+	if len(ways) > 0 {
+		why = protocol.Reason{}
+	}
+	return ways, why
+}
+
+// holds reports whether an empty node could run j.
+func (n *node) holds(j protocol.Job) bool {
+	return int64(j.CPU) <= n.CPU && int64(j.Memory) <= n.Memory && j.GPUs <= n.GPUs &&
+		(j.GPUs == 0 || n.GPUMemory == 0 || int64(j.GPUMemory) <= n.GPUMemory)
+}
+
+// way returns how j runs on a pool under c; the zero Choice is without a cap.
+func (f *Fleet) way(p *pool, j protocol.Job, c power.Choice) Way {
+	w := Way{Choice: c}
+	if j.GPUs > 0 {
+		w.Model = p.model
+		if c == (power.Choice{}) {
+			w.Choice = p.choices[0]
+		}
+	}
+	w.Run = w.Choice.Run(j.Run)
+	w.Power = power.Job(p.gpu, w.Choice, f.nodes[p.nodes[0]].Host, j.GPU(), j.CPU)
+	return w
+}
+
+// Plain returns how a job runs where nobody chooses model or cap: on what the
+// placement policy would take now, or else on the first model that will do.
+func (f *Fleet) Plain(j protocol.Job) (Way, protocol.Reason, bool) {
+	ways, why := f.Ways(j)
+	if len(ways) == 0 {
+		return Way{}, why, false
+	}
+	if j.GPUs == 0 {
+		return ways[0], why, true
+	}
+	if q := f.cluster.Quote(request(j, "")); q.Fits {
+		return f.way(f.pool(f.nodes[q.Node].Model), j, power.Choice{}), why, true
+	}
+	return ways[0], why, true
+}
+
+// A Place is where a job would land now, without placing it.
+type Place struct {
+	Fragment protocol.Milli      // change of GPUs made useless; negative: made useful
+	Score    protocol.Milli      // of the node, by the placement policy
+	Wake     protocol.Milliwatts // drawn by the node for being awake, if it sleeps now
+}
+
+// Place says where a job would land now on the model of a way.
+func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string) (Place, bool) {
+	q := f.cluster.Quote(request(j, model))
+	if !q.Fits {
+		return Place{}, false
+	}
+	p := Place{Fragment: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}
+	n := &f.nodes[q.Node]
+	if f.asleep(now, n) {
+		p.Wake = n.idle(f) - n.Host.Asleep
+	}
+	return p, true
+}
+
+// idle returns what an awake node draws without work.
+func (n *node) idle(f *Fleet) protocol.Milliwatts {
+	return n.Host.Idle(f.pool(n.Model).gpu, n.GPUs)
+}
+
+func (f *Fleet) asleep(now protocol.Time, n *node) bool {
+	return len(n.jobs) == 0 && (n.empty == 0 || now >= n.empty.Add(n.Host.Linger))
+}
+
+// Share returns the part of an awake node's idle draw that falls to a job, by
+// the GPUs or cores that it holds: what a job whose node is not known yet is
+// taken to cost its site.
+func (f *Fleet) Share(j protocol.Job, model string) protocol.Milliwatts {
+	p := f.pool(model)
+	if p == nil || len(p.nodes) == 0 {
+		p = &f.pools[0]
+	}
+	n := &f.nodes[p.nodes[0]]
+	awake := n.idle(f) - n.Host.Asleep
+	switch {
+	case j.GPUs > 0 && n.GPUs > 0:
+		return awake * protocol.Milliwatts(j.GPU()) / protocol.Milliwatts(n.GPUs*1000)
+	case n.CPU > 0:
+		return awake * protocol.Milliwatts(j.CPU) / protocol.Milliwatts(n.CPU)
+	}
+	return 0
+}
+
+// Earliest returns the first time at which a job finds room on a model, or on
+// any that will do, if what runs ends as planned and nothing else starts. False
+// if it never does.
+func (f *Fleet) Earliest(now protocol.Time, j protocol.Job, model string) (protocol.Time, bool) {
+	t, _, ok := f.earliest(now, j, model)
+	return t, ok
+}
+
+func (f *Fleet) earliest(now protocol.Time, j protocol.Job, model string) (best protocol.Time, at int, ok bool) {
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if j.GPUs > 0 && (model != "" && n.Model != model || len(j.Models) > 0 && !slices.Contains(j.Models, n.Model)) || !n.holds(j) {
+			continue
+		}
+		if t := f.firstFit(now, i, j); !ok || t < best {
+			best, at, ok = t, i, true
+		}
+	}
+	return best, at, ok
+}
+
+// Keep keeps the node on which a job will find room soonest for it alone, until
+// the returned function is called.
+func (f *Fleet) Keep(now protocol.Time, j protocol.Job) (free func()) {
+	_, at, ok := f.earliest(now, j, "")
+	if !ok {
+		return func() {}
+	}
+	f.cluster.Cordon(at, true)
+	return func() { f.cluster.Cordon(at, false) }
+}
+
+// firstFit returns when a node that could hold j has room for it, its jobs
+// ending one after the other. A job past its planned end is expected any moment.
+func (f *Fleet) firstFit(now protocol.Time, i int, j protocol.Job) protocol.Time {
+	cpu, mem, gpus, _ := f.cluster.Free(i)
+	n := &f.nodes[i]
+	fits := func() bool {
+		room := 0
+		for d := range n.GPUs {
+			if int64(gpus[d]) >= int64(j.Share) {
+				room++
+			}
+		}
+		return cpu >= int64(j.CPU) && mem >= int64(j.Memory) && room >= j.GPUs
+	}
+	at := now
+	for _, r := range n.jobs {
+		if fits() {
+			return at
+		}
+		at = max(r.End, now.Add(time.Second))
+		cpu += r.placement.Request.CPU
+		mem += r.placement.Request.Memory
+		for d := range fgd.MaxGPUs {
+			if r.placement.Devices.Has(d) {
+				gpus[d] += int16(r.placement.Request.Milli)
+			}
+		}
+	}
+	return at
+}
+
+// Room returns what could still be given of each model, by slot from the one of
+// now, if what runs ends as planned.
+func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
+	var out []protocol.Room
+	for i := range f.pools {
+		p := &f.pools[i]
+		if p.model == "" {
+			continue
+		}
+		r := protocol.Room{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total, Speed: p.choices[0].Speed}
+		ends := make([]protocol.Milli, slots+1)
+		busy := protocol.Milli(0)
+		for _, n := range p.nodes {
+			for _, run := range f.nodes[n].jobs {
+				busy += run.Job.GPU()
+				ends[min(int(max(run.End, now).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()
+			}
+		}
+		r.Free = make([]protocol.Milli, slots)
+		for s := range slots {
+			busy -= ends[s]
+			r.Free[s] = p.total - busy
+		}
+		out = append(out, r)
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package auction
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// assign gives every lot an option that fits, dearest mistakes first: a lot
+// whose second choice costs much more than its first chooses early. A lot for
+// which nothing fits gets -1.
+func (p *problem) assign() []int {
+	left := p.rooms()
+	choice := make([]int, len(p.lots))
+	for _, i := range p.byRegret() {
+		choice[i] = p.choose(i, left)
+		if choice[i] >= 0 {
+			left.take(p, &p.lots[i][choice[i]], 1)
+		}
+	}
+	p.improve(choice, left)
+	return choice
+}
+
+// byRegret returns the lots in the order in which they choose: priority, then
+// regret at the prices of p, then job id.
+func (p *problem) byRegret() []int {
+	regret := make([]float64, len(p.lots))
+	order := make([]int, len(p.lots))
+	for i := range p.lots {
+		order[i] = i
+		first, second := math.Inf(1), math.Inf(1)
+		for j := range p.lots[i] {
+			k := &p.lots[i][j]
+			switch v := float64(k.cost) + p.shadow(k); {
+			case v < first:
+				first, second = v, first
+			case v < second:
+				second = v
+			}
+		}
+		if !math.IsInf(second, 1) {
+			regret[i] = second - first
+		} else if !math.IsInf(first, 1) {
+			regret[i] = math.MaxFloat64
+		}
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority),
+			cmp.Compare(regret[y], regret[x]), cmp.Compare(p.jobs[x].ID, p.jobs[y].ID))
+	})
+	return order
+}
+
+// choose returns the option of a lot that is cheapest with room paid for, among
+// those that fit; or -1. A job that cannot be deferred looks at the room that
+// sites have and not at the plan for held jobs, which can still move. So does a
+// job for which the plan has nothing left.
+func (p *problem) choose(lot int, r *rooms) int {
+	if p.jobs[lot].Deferrable {
+		if k := p.cheapest(lot, r.planned, r.free); k >= 0 {
+			return k
+		}
+	}
+	return p.cheapest(lot, r.bare, r.free)
+}
+
+func (p *problem) cheapest(lot int, left []line, free []float64) int {
+	best, value := -1, math.Inf(1)
+	for j := range p.lots[lot] {
+		k := &p.lots[lot][j]
+		if float64(k.cost) >= value {
+			break // the rest cost more before their room is paid
+		}
+		if v := float64(k.cost) + p.shadow(k); v < value && p.fits(k, left, free) {
+			best, value = j, v
+		}
+	}
+	return best
+}
+
+// tight is the room, in GPU-hours of a slot, below which it counts as none.
+const tight = 1e-9
+
+// fits reports whether the room of k is left in every slot of its run, and at
+// this instant if it starts now.
+func (p *problem) fits(k *candidate, left []line, free []float64) bool {
+	if k.pool < 0 {
+		return true
+	}
+	gpus := float64(k.gpu) / 1000
+	if k.Start <= p.now && free[k.pool] < gpus-tight {
+		return false
+	}
+	l := &left[k.pool]
+	for i := int(k.a); i < horizon && float64(i) < k.b; i++ {
+		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
+		if l[i] < float64(gpus*part*slotHours)-tight {
+			return false
+		}
+	}
+	return true
+}
+
+// rooms is what is left while lots choose, by pool.
+type rooms struct {
+	bare    []line    // GPU-hours by slot, held jobs not counted
+	planned []line    // held jobs counted
+	free    []float64 // GPUs at this instant
+}
+
+func (p *problem) rooms() *rooms {
+	r := &rooms{make([]line, len(p.pools)), make([]line, len(p.pools)), make([]float64, len(p.pools))}
+	for i, q := range p.pools {
+		r.bare[i], r.planned[i], r.free[i] = q.bare, q.room, q.free
+	}
+	return r
+}
+
+// take takes the room of k, or with sign -1 gives it back.
+func (r *rooms) take(p *problem, k *candidate, sign float64) {
+	if k.pool < 0 {
+		return
+	}
+	gpus := sign * float64(k.gpu) / 1000
+	start := max(k.Start, p.now)
+	r.bare[k.pool].spread(p.from, start, k.Finish, -gpus)
+	r.planned[k.pool].spread(p.from, start, k.Finish, -gpus)
+	if k.Start <= p.now {
+		r.free[k.pool] -= gpus
+	}
+}
+
+// passes bounds the local search.
+const passes = 3
+
+// improve lets each lot move to a better option that has room, until none does.
+func (p *problem) improve(choice []int, r *rooms) {
+	for range passes {
+		moved := false
+		for i, was := range choice {
+			if was >= 0 {
+				r.take(p, &p.lots[i][was], -1)
+			}
+			choice[i] = p.choose(i, r)
+			if choice[i] >= 0 {
+				r.take(p, &p.lots[i][choice[i]], 1)
+			}
+			moved = moved || choice[i] != was
+		}
+		if !moved {
+			return
+		}
+	}
+}

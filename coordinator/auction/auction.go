@@ -1,0 +1,179 @@
+// Package auction decides a clearing round: which site runs which job, when
+// and how, or that a job had better wait.
+//
+// A round is one assignment problem, not a row of single sales. Each job has
+// options at many sites and hours; each site has so many GPUs of a model in
+// each slot of time. [Auction] prices the scarce slots (package doc of dual.go),
+// lets every job answer to the prices, and repairs what does not fit. The same
+// prices give a bound that no assignment of the round can beat, and it is
+// announced with the awards.
+//
+// Only options that start now are awarded. A job whose best hour comes later is
+// held: its room is kept in a plan, not at the site, and it is called again
+// then, when more is known.
+//
+// Outcomes depend on what was offered, never on the order it came in.
+package auction
+
+import (
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Rule decides rounds. The auction is one; the baselines that it is compared
+// with are others.
+type Rule interface {
+	// Clear decides every lot of r, in the order of r.Lots.
+	Clear(r Round) Outcome
+
+	// Shadow says what room is thought to be worth, for the next Call.
+	Shadow() []protocol.Price
+}
+
+// A Round is what a rule may know: the jobs called and all that was offered.
+type Round struct {
+	Number uint64
+	Now    protocol.Time
+	Next   protocol.Time // when every waiting job will be called again
+	Full   bool          // every waiting job is in this round
+	Lots   []Lot         // by arrival, then job id
+	Sites  []Site        // that answered, by name
+	Terms  protocol.Weights
+}
+
+// A Lot is one job of a round, with what each site answered.
+type Lot struct {
+	Job   protocol.Job
+	Menus []Menu // by site name
+	Tries int    // rounds it has been in before
+}
+
+// A Menu is one site's options for a lot.
+type Menu struct {
+	Site    string
+	Options []protocol.Option
+}
+
+// A Site is what a site said of itself in this round.
+type Site struct {
+	Name  string
+	Room  []protocol.Room
+	Grid  protocol.Outlook
+	Trust protocol.Milli // its bids are taken this many thousandths as dear; at least 1000
+}
+
+// A Verdict is what becomes of a lot.
+type Verdict int
+
+// Verdicts.
+const (
+	Hold Verdict = iota
+	Award
+	Refuse
+)
+
+// A Decision is the verdict on one lot, and why.
+type Decision struct {
+	Verdict Verdict
+	Site    string          // of the award, or where the plan would run it
+	Option  protocol.Option // of the award, or of the plan
+	Queue   bool            // the site shall keep the job until it has room
+	Until   protocol.Time   // of a hold
+	Why     protocol.Reason
+}
+
+// An Outcome is what a rule made of a round.
+type Outcome struct {
+	Decisions []Decision
+	Proof     protocol.Certificate
+}
+
+// Config of an Auction. The zero of a field is its default.
+type Config struct {
+	Steps  int // of the price search in a full round; default 120
+	Ghosts int // most expected arrivals that it plans for; default 400, negative: none
+}
+
+// An Auction is the market's own rule. It remembers the plan for held jobs, the
+// prices of slots, and the arrivals of a day.
+type Auction struct {
+	cfg    Config
+	prices prices
+	plan   map[protocol.JobID]held
+	past   arrivals
+}
+
+// held is the place that the plan keeps for a job which waits.
+type held struct {
+	pool   poolKey
+	start  protocol.Time
+	finish protocol.Time
+	gpu    protocol.Milli
+}
+
+// New returns an auction that has seen nothing.
+func New(cfg Config) *Auction {
+	if cfg.Steps == 0 {
+		cfg.Steps = 120
+	}
+	if cfg.Ghosts == 0 {
+		cfg.Ghosts = 400
+	}
+	return &Auction{cfg: cfg, prices: prices{}, plan: make(map[protocol.JobID]held)}
+}
+
+// Shadow implements Rule.
+func (a *Auction) Shadow() []protocol.Price { return a.prices.announce() }
+
+// Clear implements Rule.
+func (a *Auction) Clear(r Round) Outcome {
+	for _, l := range r.Lots {
+		delete(a.plan, l.Job.ID)
+		a.past.see(l.Job)
+	}
+	p := newProblem(r, a.plan, &a.prices)
+	if r.Full {
+		steps := a.cfg.Steps
+		p.searchPrices(a.past.expect(r.Now, a.cfg.Ghosts), steps)
+	}
+	choice := p.assign()
+	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
+	for i, l := range r.Lots {
+		out.Decisions[i] = a.decide(r, l, p.lots[i], choice[i])
+	}
+	a.prices.keep(p)
+	return out
+}
+
+// decide turns the chosen option of a lot into words. A job that could be done
+// nowhere at all is held until the next full round: rooms and sites come back.
+func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
+	if c < 0 {
+		return wait(r, cands)
+	}
+	k := cands[c]
+	if k.Start <= r.Now {
+		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
+	}
+	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
+	d := wait(r, cands)
+	d.Site, d.Option, d.Until = k.site, k.Option, min(k.Start, r.Next)
+	return d
+}
+
+// wait holds a lot that has no place in the plan until the first of its options
+// can start, or until the next full round.
+func wait(r Round, cands []candidate) Decision {
+	d := Decision{Verdict: Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
+	for _, k := range cands {
+		switch {
+		case k.Start <= r.Now:
+			d.Why.Code = protocol.CheaperLater
+		case d.Why.Code == protocol.NoOffer:
+			d.Why.Code = protocol.Waiting
+		}
+		if k.Start > r.Now {
+			d.Until = min(d.Until, k.Start)
+		}
+	}
+	return d
+}

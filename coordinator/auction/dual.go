@@ -1,0 +1,167 @@
+package auction
+
+import (
+	"math"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// The search for prices is projected subgradient ascent on the Lagrangian dual
+// of the round's assignment problem, with room as the relaxed constraint
+// (METHOD, section 4; the step is Polyak's). For prices p >= 0
+//
+//	L(p) = sum over lots of min over options (cost + room taken * p) - sum over pools and slots of p * room
+//
+// is at most the cost of any assignment that fits, so every price tried gives
+// a bound. Products are converted before they are added, so that no processor
+// fuses them and all find the same prices.
+const (
+	memory  = 0.7 // of the last direction
+	stalled = 15  // steps without a better bound before the step is made shorter
+	shorter = 0.6
+)
+
+// searchPrices moves the prices of p's pools to where lots and expected
+// arrivals together fit.
+func (p *problem) searchPrices(ghosts []ghost, steps int) {
+	if len(p.pools) == 0 || len(p.lots) == 0 && len(ghosts) == 0 {
+		return
+	}
+	use := make([]line, len(p.pools))
+	dir := make([]line, len(p.pools))
+	best := make([]line, len(p.pools))
+	bestL, theta, stall := math.Inf(-1), 1.0, 0
+	upper := p.upper(ghosts)
+	for range steps {
+		l := p.answer(ghosts, use)
+		if l > bestL {
+			bestL, stall = l, 0
+			for i := range p.pools {
+				best[i] = p.pools[i].price
+			}
+		} else if stall++; stall >= stalled {
+			theta, stall = theta*shorter, 0
+		}
+		norm := 0.0
+		for i := range p.pools {
+			q := &p.pools[i]
+			for t := range use[i] {
+				v := float64(memory*dir[i][t]) + use[i][t] - q.room[t]
+				if v < 0 && q.price[t] == 0 {
+					v = 0
+				}
+				dir[i][t] = v
+				norm += float64(v * v)
+			}
+		}
+		gap := upper - l
+		if norm < 1e-9 || gap <= 1 {
+			break
+		}
+		step := theta * gap / norm
+		for i := range p.pools {
+			q := &p.pools[i]
+			for t := range q.price {
+				q.price[t] = min(max(q.price[t]+float64(step*dir[i][t]), 0), dearest)
+			}
+			q.sum.accumulate(&q.price)
+		}
+	}
+	for i := range p.pools {
+		p.pools[i].price = best[i]
+		p.pools[i].sum.accumulate(&best[i])
+	}
+}
+
+// dearest bounds a price, in microdollars per GPU-hour: at 100 dollars nobody
+// waits for a better hour.
+const dearest = 100e6
+
+// answer lets every lot and ghost choose at the prices of p, fills use with the
+// room that they take, and returns the dual value.
+func (p *problem) answer(ghosts []ghost, use []line) float64 {
+	for i := range use {
+		use[i] = line{}
+	}
+	l := 0.0
+	for i := range p.lots {
+		k, v := p.favourite(i)
+		if k < 0 {
+			continue
+		}
+		l += v
+		if c := &p.lots[i][k]; c.pool >= 0 {
+			use[c.pool].spread(p.from, max(c.Start, p.now), c.Finish, float64(c.gpu)/1000)
+		}
+	}
+	for _, g := range ghosts {
+		l += p.haunt(g, use)
+	}
+	for i := range p.pools {
+		q := &p.pools[i]
+		for t := range q.price {
+			l -= float64(q.price[t] * max(q.room[t], 0))
+		}
+	}
+	return l
+}
+
+// favourite returns the option of a lot that is cheapest with room paid for.
+func (p *problem) favourite(lot int) (best int, value float64) {
+	best, value = -1, math.Inf(1)
+	for i := range p.lots[lot] {
+		k := &p.lots[lot][i]
+		if float64(k.cost) >= value {
+			break // the rest cost more before their room is paid
+		}
+		if v := float64(k.cost) + p.shadow(k); v < value {
+			best, value = i, v
+		}
+	}
+	return best, value
+}
+
+// upper is a value that the dual will not pass: what the lots would cost if
+// each took its dearest option. It only sets the length of the first steps.
+func (p *problem) upper(ghosts []ghost) float64 {
+	sum, n := 0.0, 0
+	for _, l := range p.lots {
+		if len(l) > 0 {
+			sum += math.Abs(float64(l[min(len(l)-1, len(l)/2)].cost))
+			n++
+		}
+	}
+	for _, g := range ghosts {
+		sum += g.weight * float64(g.gpu) / 1000 * g.run.Hours() * typicalRate
+	}
+	return sum
+}
+
+const typicalRate = 30_000 // microdollars of energy and carbon in a busy GPU-hour: METHOD-NOTES
+
+// certify returns the cost of the chosen options and a bound on what any
+// assignment of the same lots could cost. The prices may carry expected
+// arrivals and the plan; the bound counts all room that the sites have, so it
+// holds for this round alone.
+func (p *problem) certify(choice []int) protocol.Certificate {
+	var proof protocol.Certificate
+	priced, free := 0.0, 0.0
+	for i, c := range choice {
+		if c < 0 {
+			continue
+		}
+		_, v := p.favourite(i)
+		priced += v
+		free += float64(p.lots[i][0].cost)
+		proof.Primal += p.lots[i][c].cost
+		proof.Jobs++
+	}
+	for i := range p.pools {
+		q := &p.pools[i]
+		for t := range q.price {
+			priced -= float64(q.price[t] * q.bare[t])
+		}
+	}
+	proof.Bound = min(protocol.Microdollars(math.Floor(max(priced, free))), proof.Primal)
+	return proof
+}

@@ -1,0 +1,72 @@
+package auction
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// prices keeps what the last rounds found room to be worth, by the clock.
+type prices struct {
+	from  protocol.Time
+	lines map[poolKey]line
+}
+
+// of returns the prices of a pool from a slot on. Beyond what is known room is
+// worth nothing yet.
+func (k *prices) of(key poolKey, from protocol.Time) (out line) {
+	old, ok := k.lines[key]
+	if !ok {
+		return out
+	}
+	shift := int(from.Sub(k.from) / slot)
+	for i := range out {
+		if j := i + shift; j >= 0 && j < horizon {
+			out[i] = old[j]
+		}
+	}
+	return out
+}
+
+// keep takes over the prices of p. A site that was silent in this round keeps
+// the prices that it had.
+func (k *prices) keep(p *problem) {
+	lines := make(map[poolKey]line, len(p.pools))
+	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
+		lines[key] = k.of(key, p.from)
+	}
+	for _, q := range p.pools {
+		lines[q.key] = q.price
+	}
+	k.from, k.lines = p.from, lines
+}
+
+// announce returns the prices for the next Call, in whole microdollars.
+func (k *prices) announce() []protocol.Price {
+	var out []protocol.Price
+	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
+		l := k.lines[key]
+		last := horizon
+		for last > 0 && l[last-1] < 1 {
+			last--
+		}
+		if last == 0 {
+			continue // nothing scarce there
+		}
+		v := make([]protocol.Microdollars, last)
+		for i := range v {
+			v[i] = protocol.Microdollars(l[i])
+		}
+		out = append(out, protocol.Price{Site: key.site, Model: key.model, From: k.from, Slot: slot, Values: v})
+	}
+	return out
+}
+
+func comparePools(x, y poolKey) int {
+	if c := strings.Compare(x.site, y.site); c != 0 {
+		return c
+	}
+	return strings.Compare(x.model, y.model)
+}

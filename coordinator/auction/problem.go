@@ -1,0 +1,158 @@
+package auction
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A problem is one round in numbers: what each lot could do, what that costs,
+// and what room there is.
+type problem struct {
+	now   protocol.Time
+	from  protocol.Time // of slot 0
+	pools []pool
+	index map[poolKey]int
+	lots  [][]candidate
+	jobs  []protocol.Job
+}
+
+// A pool is the room of one GPU model at one site. Room is in GPU-hours per
+// slot; price is in microdollars per GPU-hour.
+type pool struct {
+	key   poolKey
+	bare  line    // that the site has
+	room  line    // of it, not planned for held jobs
+	free  float64 // GPUs, at this instant
+	price line
+	sum   sum // of price
+	rate  sum // what energy and carbon of one busy GPU would cost
+	speed protocol.Milli
+	total float64 // GPUs
+}
+
+// A candidate is an option of a lot with all that choosing needs.
+type candidate struct {
+	protocol.Option
+	site string
+	key  poolKey
+	pool int // -1: it holds no GPU
+	gpu  protocol.Milli
+	cost protocol.Microdollars // without the price of room
+	a, b float64               // start and finish in slots
+}
+
+// shadow returns what the room of k costs at the prices of p.
+func (p *problem) shadow(k *candidate) float64 {
+	if k.pool < 0 {
+		return 0
+	}
+	return float64(k.gpu) / 1000 * p.pools[k.pool].sum.over(k.a, k.b)
+}
+
+func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
+	p := &problem{now: r.Now, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
+	for _, s := range r.Sites {
+		for _, room := range s.Room {
+			p.addPool(s.Name, room, known)
+		}
+	}
+	for i := range p.pools {
+		p.pools[i].bare = p.pools[i].room
+	}
+	for _, id := range slices.Sorted(maps.Keys(plan)) {
+		h := plan[id]
+		if i, ok := p.index[h.pool]; ok {
+			p.pools[i].room.spread(p.from, max(h.start, r.Now), h.finish, -float64(h.gpu)/1000)
+		}
+	}
+	trust := make(map[string]protocol.Milli, len(r.Sites))
+	for _, s := range r.Sites {
+		trust[s.Name] = max(s.Trust, 1000)
+	}
+	for _, l := range r.Lots {
+		p.jobs = append(p.jobs, l.Job)
+		p.lots = append(p.lots, p.candidates(l, trust, r.Terms))
+	}
+	return p
+}
+
+// addPool takes in what a site says of one model. Its slots may lie otherwise
+// than ours: each of ours takes the value at its own start.
+func (p *problem) addPool(site string, room protocol.Room, known *prices) {
+	q := pool{key: poolKey{site, room.Model}, speed: room.Speed, total: float64(room.Total) / 1000}
+	var rates line
+	for i := range horizon {
+		start := p.from.Add(time.Duration(i) * slot)
+		j := 0
+		if room.Slot > 0 && start > room.From {
+			j = int(start.Sub(room.From) / room.Slot)
+		}
+		q.room[i] = float64(valueAt(room.Free, j)) / 1000 * slotHours
+		rates[i] = float64(valueAt(room.Rate, j))
+	}
+	if len(room.Free) > 0 {
+		q.free = float64(room.Free[0]) / 1000
+	}
+	q.room[0] *= 1 - float64(hours(p.now, p.from)/slotHours)
+	q.rate.accumulate(&rates)
+	q.price = known.of(q.key, p.from)
+	q.sum.accumulate(&q.price)
+	p.index[q.key] = len(p.pools)
+	p.pools = append(p.pools, q)
+}
+
+// valueAt returns v[i], or the last value beyond the end.
+func valueAt[N ~int64](v []N, i int) N {
+	if len(v) == 0 {
+		return 0
+	}
+	return v[min(i, len(v)-1)]
+}
+
+// candidates returns the options of a lot, cheapest first. Equal costs are told
+// apart by finish, site, model and cap, never by the order of arrival.
+func (p *problem) candidates(l Lot, trust map[string]protocol.Milli, w protocol.Weights) []candidate {
+	var out []candidate
+	for _, m := range l.Menus {
+		for _, o := range m.Options {
+			k := candidate{Option: o, site: m.Site, key: poolKey{m.Site, o.Model}, pool: -1, gpu: l.Job.GPU()}
+			if i, ok := p.index[k.key]; ok && k.gpu > 0 {
+				k.pool = i
+			}
+			k.a, k.b = position(max(o.Start, p.now), p.from), position(o.Finish, p.from)
+			t := w.Of(l.Job, o, p.mean(&k))
+			t.Money = scale(t.Money, trust[m.Site])
+			t.Carbon = scale(t.Carbon, trust[m.Site])
+			k.cost = t.Total()
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, compare)
+	return out
+}
+
+func compare(x, y candidate) int {
+	return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.Finish, y.Finish),
+		cmp.Compare(x.site, y.site), cmp.Compare(x.Model, y.Model), cmp.Compare(x.Cap, y.Cap), cmp.Compare(x.Start, y.Start))
+}
+
+// scale makes a cost dearer by trust. A negative cost is an income, and a site
+// that is not trusted earns less of it.
+func scale(m protocol.Microdollars, trust protocol.Milli) protocol.Microdollars {
+	if m < 0 {
+		return m * 1000 / protocol.Microdollars(trust)
+	}
+	return m * protocol.Microdollars(trust) / 1000
+}
+
+// mean returns the mean price of a GPU-hour over k's run.
+func (p *problem) mean(k *candidate) protocol.Microdollars {
+	if k.pool < 0 || k.b <= k.a {
+		return 0
+	}
+	return protocol.Microdollars(p.pools[k.pool].sum.over(k.a, k.b) / ((k.b - k.a) * slotHours))
+}

@@ -1,0 +1,163 @@
+// Package market is the coordinator's mind. It takes in jobs, calls them out to
+// the sites, has a rule clear each round, hands out awards, and settles what was
+// measured against what was bid.
+//
+// It trusts nobody's arithmetic. An offer for a job that was not called, with
+// terms that cannot be, from a site that never introduced itself, or said too
+// late, is counted and not read. A site that does not answer is waited for until
+// the round closes, and no longer.
+//
+// Invariant: every job submitted is, at any time, in exactly one state: waiting,
+// called, awarded, accepted, done or refused.
+package market
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config is what an operator may set. The zero of a field is its default.
+type Config struct {
+	Gather time.Duration // between a submission and the call, so that jobs go out together; default 1s
+	Window time.Duration // for offers; default 2s
+	Lease  time.Duration // in which an award must be accepted; default 10s
+	Replan time.Duration // between rounds of all waiting jobs; default 1h
+	Most   int           // jobs in one call; default 4096
+	Terms  protocol.Weights
+	Pay    ledger.Rule
+	// Patience is how long a job that nobody can run is called again before it
+	// is refused; default 24h past its deadline.
+	Patience time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.Gather, time.Second)
+	def(&c.Window, 2*time.Second)
+	def(&c.Lease, 10*time.Second)
+	def(&c.Replan, time.Hour)
+	def(&c.Patience, 24*time.Hour)
+	if c.Most == 0 {
+		c.Most = 4096
+	}
+	return c
+}
+
+// A Market is a bus.Machine.
+type Market struct {
+	cfg   Config
+	rule  auction.Rule
+	mouth protocol.Mouth
+	ears  protocol.Ears
+
+	lots   map[protocol.JobID]*lot
+	agenda agenda // what is due when
+	sites  map[string]*site
+	round  *round // nil: none is open
+	rounds uint64 // opened so far
+	replan protocol.Time
+
+	ledger ledger.Ledger
+	trust  ledger.Trust
+	counts map[string]int
+}
+
+// A state is where a job is on its way.
+type state int
+
+const (
+	waiting  state = iota // for the time in due
+	called                // in the open round
+	awarded               // until accepted, or until the lease ends
+	accepted              // by the site
+	ended                 // done or refused; kept so that the id stays known
+)
+
+// A lot is a job with its way so far.
+type lot struct {
+	job    protocol.Job
+	from   protocol.Party // who submitted it
+	state  state
+	due    protocol.Time // of the next call, or the end of the lease
+	tries  int
+	epoch  uint64
+	site   string
+	option protocol.Option
+}
+
+// A site is what the market knows of one.
+type site struct {
+	hello protocol.Hello
+}
+
+// New returns a market in which rule decides.
+func New(cfg Config, rule auction.Rule) *Market {
+	return &Market{
+		cfg:    cfg.withDefaults(),
+		rule:   rule,
+		mouth:  protocol.Mouth{Who: protocol.Coordinator},
+		lots:   make(map[protocol.JobID]*lot),
+		sites:  make(map[string]*site),
+		counts: make(map[string]int),
+	}
+}
+
+// Counts returns how often the market refused to read something, by reason.
+// The caller must not change it.
+func (k *Market) Counts() map[string]int { return k.counts }
+
+// Ledger returns the accounts. The caller must not change them.
+func (k *Market) Ledger() *ledger.Ledger { return &k.ledger }
+
+// Due implements bus.Machine.
+func (k *Market) Due() protocol.Time {
+	if k.round != nil {
+		return k.round.closes
+	}
+	return k.agenda.first(k.lots)
+}
+
+// Tick implements bus.Machine.
+func (k *Market) Tick(now protocol.Time) []protocol.Message {
+	if k.round != nil {
+		if now < k.round.closes {
+			return nil
+		}
+		return k.close(now)
+	}
+	return k.open(now)
+}
+
+// Step implements bus.Machine.
+func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if !k.ears.New(m) {
+		k.counts["said-twice"]++
+		return nil
+	}
+	switch b := m.Body.(type) {
+	case protocol.Submit:
+		return k.submitted(now, m.From, b.Job)
+	case protocol.Hello:
+		k.hello(m.From, b)
+	case protocol.Offer:
+		return k.offered(now, m.From, b)
+	case protocol.Accept:
+		k.accepted(m.From, b)
+	case protocol.Decline:
+		k.declined(now, m.From, b)
+	case protocol.Done:
+		return k.done(now, m.From, b)
+	}
+	return nil
+}
+
+func (k *Market) say(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
+	return k.mouth.Say(now, to, b)
+}

@@ -1,0 +1,166 @@
+package market
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A round is the jobs that are called now, and what was offered for them.
+type round struct {
+	opened protocol.Time
+	closes protocol.Time
+	full   bool
+	lots   []*lot // by arrival, then id
+	index  map[protocol.JobID]int
+	offers map[string]protocol.Offer
+}
+
+// open calls all lots that are due. An award that nobody accepted before its
+// lease ended is due too: the site declines if it hears of it later, so the job
+// can be sold again. When the time of a full round has come all waiting lots are
+// due, because none is held past it.
+func (k *Market) open(now protocol.Time) (said []protocol.Message) {
+	r := &round{
+		opened: now, closes: now.Add(k.cfg.Window), full: now >= k.replan,
+		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Offer),
+	}
+	for len(r.lots) < k.cfg.Most {
+		l := k.agenda.take(now, k.lots)
+		if l == nil {
+			break
+		}
+		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
+			said = append(said, k.refuse(now, l, protocol.Reason{Code: protocol.NoOffer, Note: "no site could run it in time"})...)
+			continue
+		}
+		if l.state == awarded {
+			k.counts["lease-ended"]++
+		}
+		l.state = called
+		r.lots = append(r.lots, l)
+	}
+	if len(r.lots) == 0 {
+		return said
+	}
+	slices.SortFunc(r.lots, func(x, y *lot) int {
+		return cmp.Or(cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
+	})
+	if r.full {
+		// Signals of the hour are heard by then.
+		k.replan = now.Floor(k.cfg.Replan).Add(k.cfg.Replan + k.cfg.Gather)
+	}
+	k.round = r
+	k.rounds++
+	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow()}
+	for i, l := range r.lots {
+		call.Jobs = append(call.Jobs, l.job)
+		r.index[l.job.ID] = i
+	}
+	return append(said, k.say(now, "", call))
+}
+
+// offered takes in a site's answer. When all sites have answered there is
+// nothing more to wait for.
+func (k *Market) offered(now protocol.Time, from protocol.Party, o protocol.Offer) []protocol.Message {
+	site := from.Site()
+	r := k.round
+	switch {
+	case k.sites[site] == nil || from != protocol.Agent(site):
+		k.counts["offer-of-stranger"]++
+		return nil
+	case r == nil || o.Round != k.rounds || now > r.closes:
+		k.counts["offer-too-late"]++
+		return nil
+	}
+	if _, ok := r.offers[site]; ok {
+		k.counts["offer-twice"]++
+		return nil
+	}
+	r.offers[site] = k.believable(site, o)
+	if len(r.offers) < len(k.sites) {
+		return nil
+	}
+	return k.close(now)
+}
+
+// close has the rule clear the round, and says what came of it.
+func (k *Market) close(now protocol.Time) (said []protocol.Message) {
+	r := k.round
+	k.round = nil
+	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms}
+	names := slices.Sorted(maps.Keys(r.offers))
+	for _, name := range names {
+		o := r.offers[name]
+		in.Sites = append(in.Sites, auction.Site{Name: name, Room: o.Room, Grid: o.Grid, Trust: k.trust.Factor(name)})
+	}
+	k.counts["silent-site"] += len(k.sites) - len(r.offers)
+	for _, l := range r.lots {
+		in.Lots = append(in.Lots, auction.Lot{Job: l.job, Tries: l.tries})
+	}
+	impossible := make([]int, len(r.lots))
+	for _, name := range names {
+		for _, m := range r.offers[name].Jobs {
+			i := r.index[m.Job]
+			if len(m.Options) > 0 {
+				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: m.Options})
+			} else if never(m.Why.Code) {
+				impossible[i]++
+			}
+		}
+	}
+	out := k.rule.Clear(in)
+	for i, l := range r.lots {
+		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
+			said = append(said, k.refuse(now, l, k.commonReason(r, l.job.ID))...)
+			continue
+		}
+		said = append(said, k.decide(now, l, out.Decisions[i], out.Proof))
+	}
+	return said
+}
+
+// never reports whether a site that says c will never be able to run the job.
+func never(c protocol.Code) bool {
+	return c == protocol.NotAllowed || c == protocol.NoModel || c == protocol.TooBig
+}
+
+// commonReason gathers why no site will ever run a job.
+func (k *Market) commonReason(r *round, id protocol.JobID) protocol.Reason {
+	why := protocol.Reason{Code: protocol.NotAllowed}
+	for _, name := range slices.Sorted(maps.Keys(r.offers)) {
+		for _, m := range r.offers[name].Jobs {
+			if m.Job == id && m.Why.Code != protocol.NotAllowed {
+				why = m.Why
+			}
+		}
+	}
+	return why
+}
+
+func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
+	l.tries++
+	switch d.Verdict {
+	case auction.Award:
+		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
+		l.epoch++
+		k.agenda.add(l)
+		return k.say(now, protocol.Agent(d.Site), protocol.Award{
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue,
+			Lease: l.due, Why: d.Why, Proof: proof,
+		})
+	case auction.Refuse:
+		return k.refuse(now, l, d.Why)[0]
+	default:
+		l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
+		k.agenda.add(l)
+		h := protocol.Hold{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}
+		if d.Site != "" {
+			h.Start = d.Option.Start
+		}
+		return k.say(now, l.from, h)
+	}
+}
