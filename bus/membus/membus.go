@@ -1,0 +1,141 @@
+// Package membus is a hub within one process.
+//
+// It hands over what was said as it is, without encoding it. So nobody may
+// change what he heard, nor what he said: a message is a fact.
+//
+// Inboxes are unbounded: a slow listener delays nobody, and a port never fails.
+package membus
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Hub delivers at once and in order. The zero Hub is ready to use.
+type Hub struct {
+	mu    sync.Mutex
+	ports []*port
+}
+
+// Join implements [bus.Hub].
+func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+	if err := bus.CheckParty(who); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &port{
+		hub: h, who: who,
+		some: make(chan struct{}, 1), shut: make(chan struct{}), heard: make(chan protocol.Message, outbound),
+	}
+	h.mu.Lock()
+	h.ports = append(h.ports, p)
+	h.mu.Unlock()
+	p.forget = context.AfterFunc(ctx, func() { _ = p.Close() })
+	go p.deliver()
+	return p, nil
+}
+
+// outbound messages wait in the channel, so that one wake-up serves many.
+const outbound = 64
+
+type port struct {
+	hub    *Hub
+	who    protocol.Party
+	heard  chan protocol.Message
+	forget func() bool // of ctx
+
+	mu   sync.Mutex
+	mail []protocol.Message
+	some chan struct{} // holds one when there is mail
+
+	once sync.Once
+	shut chan struct{} // closed by Close
+}
+
+// Say implements [bus.Port].
+func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := bus.CheckSay(p.who, ms); err != nil {
+		return err
+	}
+	// One lock for the whole hub, so that order holds across listeners too.
+	p.hub.mu.Lock()
+	defer p.hub.mu.Unlock()
+	select {
+	case <-p.shut:
+		return bus.ErrClosed
+	default:
+	}
+	for _, listener := range p.hub.ports {
+		listener.put(ms)
+	}
+	return nil
+}
+
+func (p *port) put(ms []protocol.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := len(p.mail)
+	for _, m := range ms {
+		if m.To == p.who || m.To == "" && m.From != p.who {
+			p.mail = append(p.mail, m)
+		}
+	}
+	if before == 0 && len(p.mail) > 0 {
+		select {
+		case p.some <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Heard implements [bus.Port].
+func (p *port) Heard() <-chan protocol.Message { return p.heard }
+
+// deliver moves mail into heard until the port is closed.
+func (p *port) deliver() {
+	defer close(p.heard)
+	var batch []protocol.Message
+	for {
+		select {
+		case <-p.shut:
+			return
+		case <-p.some:
+		}
+		p.mu.Lock()
+		batch, p.mail = p.mail, batch[:0]
+		p.mu.Unlock()
+		for _, m := range batch {
+			select {
+			case <-p.shut:
+				return
+			case p.heard <- m:
+			}
+		}
+		clear(batch) // let go of what was heard
+	}
+}
+
+// Close implements [bus.Port].
+func (p *port) Close() error {
+	p.once.Do(func() {
+		p.forget()
+		p.hub.mu.Lock()
+		defer p.hub.mu.Unlock()
+		for i, q := range p.hub.ports {
+			if q == p {
+				p.hub.ports = append(p.hub.ports[:i:i], p.hub.ports[i+1:]...)
+				break
+			}
+		}
+		close(p.shut)
+	})
+	return nil
+}
