@@ -109,13 +109,14 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: m.Option, Queue: m.Queue, Proof: m.Proof,
 	}
-	e.rec.Awards = append(e.rec.Awards, d)
-	e.rec.State = Awarded
-	b.site(site).Awards++
 	if c := b.calls[m.Round]; c != nil {
+		d.Terms = c.price(e.rec.Job, site, m.Option).Terms
 		c.awards++
 		c.proof = m.Proof
 	}
+	e.rec.Awards = append(e.rec.Awards, d)
+	e.rec.State = Awarded
+	b.site(site).Awards++
 	e.decide(m.Round, d)
 }
 

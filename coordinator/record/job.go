@@ -93,7 +93,8 @@ type Decision struct {
 	Round    uint64
 	Epoch    uint64
 	Option   protocol.Option
-	Queue    bool // it may wait at the site
+	Terms    protocol.Terms // of the option, in that round
+	Queue    bool           // it may wait at the site
 	Proof    protocol.Certificate
 	Answer   string // "accept", "decline"; "" while there is none
 	Answered Origin

@@ -1,0 +1,95 @@
+package narrate
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// rounds says how often the job was called, and what came of each.
+func rounds(r record.JobRecord) []string {
+	n := len(r.Rounds)
+	if n < 2 {
+		return declines(r)
+	}
+	s := fmt.Sprintf("It was called in %d rounds, from %s to %s.", n, clock(r.Rounds[0].At), clock(r.Rounds[n-1].At))
+	held := make(map[protocol.Code]int)
+	var order []protocol.Code
+	for _, l := range r.Rounds {
+		if l.Kind != "hold" {
+			continue
+		}
+		if held[l.Code] == 0 {
+			order = append(order, l.Code)
+		}
+		held[l.Code]++
+	}
+	var parts []string
+	for _, code := range order {
+		often := "once"
+		if held[code] > 1 {
+			often = fmt.Sprintf("%d times", held[code])
+		}
+		parts = append(parts, often+" because "+Words(code))
+	}
+	if len(parts) > 0 {
+		s += " It was held " + list(parts) + "."
+	}
+	return append([]string{s}, declines(r)...)
+}
+
+func declines(r record.JobRecord) (all []string) {
+	for _, a := range r.Awards {
+		if a.Answer == "decline" {
+			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, clean(a.Site), because(a.Declined)))
+		}
+	}
+	return all
+}
+
+// ran says what was measured, against what was bid.
+func ran(r record.JobRecord) []string {
+	run := r.Run
+	switch {
+	case run == nil && r.Award() != nil && r.Award().Answer == "":
+		return []string{fmt.Sprintf("%s has not answered the award yet.", clean(r.Award().Site))}
+	case run == nil && r.Award() != nil:
+		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", clean(r.Award().Site))}
+	case run == nil:
+		return nil
+	case r.State != record.Ended:
+		return []string{fmt.Sprintf("It runs at %s on %s since %s.", clean(run.Site), where(run), clock(run.Started))}
+	}
+	c := run.Cost
+	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
+		clean(run.Site), where(run), clock(run.Started), clock(run.Ended), kWh(c.Energy), kg(c.Carbon), dollars(c.Money))}
+	if a := r.Award(); a != nil {
+		o := a.Option
+		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
+			clean(a.Site), kWh(o.Energy), kg(o.Carbon), dollars(o.Money), clock(o.Finish)))
+	}
+	if (run.Settlement != record.Origin{}) {
+		all = append(all, fmt.Sprintf("%s was paid %s.", clean(run.Settled.Site), dollars(run.Settled.Paid)))
+	}
+	if r.Late() {
+		return append(all, fmt.Sprintf("It was late by %s.", span(run.Ended.Sub(r.Job.Deadline))))
+	}
+	return append(all, fmt.Sprintf("It was done %s before its deadline.", span(r.Job.Deadline.Sub(run.Ended))))
+}
+
+func where(run *record.Run) string {
+	s := clean(run.Node)
+	if len(run.Devices) == 0 {
+		return s
+	}
+	var devices []string
+	for _, d := range run.Devices {
+		devices = append(devices, fmt.Sprint(d))
+	}
+	word := ", GPU "
+	if len(devices) > 1 {
+		word = ", GPUs "
+	}
+	return s + word + list(devices)
+}

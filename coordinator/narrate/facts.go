@@ -1,0 +1,81 @@
+package narrate
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Fact is one figure of a decision, with what it is about and which message
+// said it.
+type Fact struct {
+	ID      string        `json:"id"`      // within its decision: "F7"
+	Subject string        `json:"subject"` // "job", "run", "award", or "site/NAME"
+	Name    string        `json:"name"`
+	Value   int64         `json:"value"`
+	Unit    string        `json:"unit"` // "microdollars", "millijoules", "milligrams", "ms", "thousandths", ...
+	Round   uint64        `json:"round,omitempty"`
+	Origin  record.Origin `json:"origin"`
+}
+
+type facts []Fact
+
+func (f *facts) add(subject, name string, value int64, unit string, round uint64, from record.Origin) {
+	*f = append(*f, Fact{fmt.Sprintf("F%d", len(*f)+1), subject, name, value, unit, round, from})
+}
+
+// Facts returns the figures that Decision tells, in an order that does not
+// change. Instants are milliseconds since 1970.
+func Facts(r record.JobRecord) []Fact {
+	var f facts
+	j := r.Job
+	f.add("job", "gpu", int64(j.GPU()), "thousandths", 0, r.Submitted)
+	f.add("job", "run", j.Run.Milliseconds(), "ms", 0, r.Submitted)
+	f.add("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
+	f.add("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
+	if h, ok := hearing(r); ok {
+		for _, a := range h.Answers {
+			if p, won, ok := shown(h, a); ok && !won {
+				f.option("site/"+a.Site, p, h.Round, a.Said)
+			}
+		}
+	}
+	if a := r.Award(); a != nil {
+		f.option("award", record.Priced{Option: a.Option, Terms: a.Terms}, a.Round, a.Said)
+		f.add("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
+		f.add("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
+	}
+	if r.State == record.Ended {
+		f.run(r.Run)
+	}
+	return f
+}
+
+func (f *facts) option(subject string, p record.Priced, round uint64, from record.Origin) {
+	f.add(subject, "start", int64(p.Start), "instant", round, from)
+	f.add(subject, "finish", int64(p.Finish), "instant", round, from)
+	f.add(subject, "energy", int64(p.Energy), "millijoules", round, from)
+	f.add(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
+	for _, t := range []struct {
+		name  string
+		value protocol.Microdollars
+	}{
+		{"energy-cost", p.Terms.Money}, {"carbon-cost", p.Terms.Carbon}, {"transfer-cost", p.Terms.Transfer},
+		{"fragment-cost", p.Terms.Fragment}, {"delay-cost", p.Terms.Delay}, {"late-cost", p.Terms.Late},
+		{"total-cost", p.Terms.Total()},
+	} {
+		f.add(subject, t.name, int64(t.value), "microdollars", round, from)
+	}
+}
+
+func (f *facts) run(run *record.Run) {
+	f.add("run", "started", int64(run.Started), "instant", 0, run.Done)
+	f.add("run", "ended", int64(run.Ended), "instant", 0, run.Done)
+	f.add("run", "energy", int64(run.Cost.Energy), "millijoules", 0, run.Done)
+	f.add("run", "carbon", int64(run.Cost.Carbon), "milligrams", 0, run.Done)
+	f.add("run", "money", int64(run.Cost.Money), "microdollars", 0, run.Done)
+	if (run.Settlement != record.Origin{}) {
+		f.add("run", "paid", int64(run.Settled.Paid), "microdollars", 0, run.Settlement)
+	}
+}

@@ -1,0 +1,86 @@
+// Package narrate tells a decision in words: why this site, why this hour,
+// what the others offered, and what came of it. The command line, the page and
+// the chat show the same words.
+//
+// Promises: every figure is copied from the record or is a difference of two
+// of its figures; a sentence with a site's figure names the site; the same
+// record gives the same text. Names and notes come from outside, so characters
+// that could move a terminal's cursor or turn the text's direction are shown
+// as a dot. The text is plain, in UTC, and fits 100 columns unless names are
+// long.
+//
+// What is told was folded by coordinator/record.
+package narrate
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+)
+
+// Decision tells what became of a job and why.
+func Decision(w io.Writer, r record.JobRecord) error {
+	out := bufio.NewWriter(w)
+	wrap(out, asked(r))
+	h, heard := hearing(r)
+	paragraph(out, decided(r, h, heard))
+	if heard {
+		fmt.Fprintln(out)
+		costs(out, h)
+		fmt.Fprintln(out)
+		terms(out, h)
+	}
+	paragraph(out, rounds(r))
+	paragraph(out, ran(r))
+	return out.Flush()
+}
+
+// hearing returns the round that decided: the one of the award in force, or
+// the last.
+func hearing(r record.JobRecord) (record.Hearing, bool) {
+	n := len(r.Hearings)
+	if n == 0 {
+		return record.Hearing{}, false
+	}
+	if a := r.Award(); a != nil {
+		for _, h := range r.Hearings {
+			if h.Round == a.Round && h.Decision.Epoch == a.Epoch {
+				return h, true
+			}
+		}
+	}
+	return r.Hearings[n-1], true
+}
+
+// paragraph writes an empty line and then sentences; nothing if there are none.
+func paragraph(out *bufio.Writer, sentences []string) {
+	if len(sentences) > 0 {
+		fmt.Fprintln(out)
+		wrap(out, strings.Join(sentences, " "))
+	}
+}
+
+// wrap writes text in lines that end between words.
+func wrap(out *bufio.Writer, text string) {
+	const columns = 96
+	used := 0
+	for _, word := range strings.Fields(text) {
+		long := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+		case used+1+long > columns:
+			fmt.Fprintln(out)
+			used = 0
+		default:
+			fmt.Fprint(out, " ")
+			used++
+		}
+		fmt.Fprint(out, word)
+		used += long
+	}
+	fmt.Fprintln(out)
+}

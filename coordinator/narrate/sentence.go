@@ -1,0 +1,193 @@
+package narrate
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// asked says what the job is.
+func asked(r record.JobRecord) string {
+	j := r.Job
+	needs := thousandths(j.CPU) + " cores"
+	if j.GPUs > 0 {
+		needs = count(j.GPUs, "GPU", "GPUs") + " and " + needs
+		if j.Share < 1000 {
+			needs = thousandths(j.Share) + " of a GPU and " + thousandths(j.CPU) + " cores"
+		}
+	}
+	s := fmt.Sprintf("Job %s wants %s for %s at the reference clock.", clean(string(j.ID)), needs, span(j.Run))
+	if j.Tenant != "" {
+		s = fmt.Sprintf("Job %s of tenant %s wants %s for %s at the reference clock.",
+			clean(string(j.ID)), clean(j.Tenant), needs, span(j.Run))
+	}
+	wait := "It may not be deferred."
+	if j.Deferrable {
+		wait = "It may be deferred."
+	}
+	s += fmt.Sprintf(" It arrived %s, to be done by %s. %s", clock(j.Arrival), clock(j.Deadline), wait)
+	if len(j.Models) > 0 {
+		s += " GPU models that will do: " + names(j.Models) + "."
+	}
+	if len(j.Regions) > 0 {
+		s += " Its data may be at " + names(j.Regions) + " only."
+	}
+	return s
+}
+
+func names(all []string) string {
+	var words []string
+	for _, s := range all {
+		words = append(words, clean(s))
+	}
+	return list(words)
+}
+
+// decided says who runs it and why, or why nobody does yet.
+func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
+	switch {
+	case r.Refusal != nil:
+		return []string{fmt.Sprintf("It was refused at %s: %s.", clock(r.Refusal.Said.At), because(r.Refusal.Why))}
+	case !heard:
+		return []string{"It has not been called in a round yet."}
+	case r.Award() != nil && h.Decision.Kind == "award":
+		all := append([]string{awarded(h)}, whyHere(h)...)
+		return append(append(all, whyNow(r, h)...), proof(h)...)
+	case h.Decision.Kind == "award":
+		return []string{fmt.Sprintf("It was awarded to %s, which declined: %s. It waits for its next round.",
+			clean(h.Decision.Site), because(h.Decision.Declined))}
+	case h.Decision.Kind == "hold":
+		return []string{held(h)}
+	}
+	return []string{fmt.Sprintf("Round %d, called %s, has not decided yet.", h.Round, clock(h.Called.At))}
+}
+
+func awarded(h record.Hearing) string {
+	d := h.Decision
+	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
+		clean(d.Site), h.Round, clock(d.Said.At), clock(d.Option.Start), clock(d.Option.Finish), dollars(d.Terms.Total()))
+	if d.Queue {
+		s += "; if there is no room by then it waits at the site"
+	}
+	return s + ", because " + because(d.Why) + "."
+}
+
+func held(h record.Hearing) string {
+	d := h.Decision
+	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, clock(d.Said.At), because(d.Why))
+	if d.Start != 0 {
+		s += fmt.Sprintf(" The plan runs it at %s from %s.", clean(d.Site), clock(d.Start))
+	}
+	if d.Until != 0 {
+		s += fmt.Sprintf(" It is called again by %s.", clock(d.Until))
+	}
+	return s
+}
+
+// whyHere compares the award with the best offer of another site.
+func whyHere(h record.Hearing) []string {
+	d := h.Decision
+	next, site, ok := bestElsewhere(h)
+	if !ok && d.Why.Code == protocol.ByRule {
+		return []string{"No other site's offer was heard, and none was needed: the rule does not compare costs."}
+	}
+	if !ok {
+		return []string{fmt.Sprintf("No other site made an offer, so %s was the only choice.", clean(d.Site))}
+	}
+	more := next.Terms.Total() - d.Terms.Total()
+	switch {
+	case more > 0:
+		term, part := largest(d.Terms, next.Terms, 1)
+		return []string{fmt.Sprintf("The next best site, %s, costs %s more than %s; of that %s is %s.",
+			clean(site), dollars(more), clean(d.Site), dollars(part), term)}
+	case more == 0:
+		return []string{fmt.Sprintf("%s costs the same as %s.", clean(site), clean(d.Site))}
+	}
+	term, part := largest(d.Terms, next.Terms, -1)
+	s := fmt.Sprintf("%s alone would have cost %s less than %s, mostly in %s (%s).",
+		clean(site), dollars(-more), clean(d.Site), term, dollars(part))
+	if d.Why.Code == protocol.Cheapest {
+		s += " The jobs of a round share its room, so one job's cheapest offer may go to another that gains more by it."
+	}
+	return []string{s}
+}
+
+// bestElsewhere returns the cheapest offer, heard in time, of another site.
+func bestElsewhere(h record.Hearing) (best record.Priced, site string, ok bool) {
+	for _, a := range h.Answers {
+		if a.Site == h.Decision.Site || a.Late || len(a.Options) == 0 {
+			continue
+		}
+		if p := a.Options[0]; !ok || p.Terms.Total() < best.Terms.Total() {
+			best, site, ok = p, a.Site, true
+		}
+	}
+	return best, site, ok
+}
+
+// largest returns the term in which b exceeds a most, or with sign -1 falls
+// short of it most, and by how much.
+func largest(a, b protocol.Terms, sign protocol.Microdollars) (term string, by protocol.Microdollars) {
+	for _, t := range []struct {
+		name string
+		diff protocol.Microdollars
+	}{
+		{"energy", b.Money - a.Money},
+		{"carbon", b.Carbon - a.Carbon},
+		{"transfer of its input", b.Transfer - a.Transfer},
+		{"fragmentation", b.Fragment - a.Fragment},
+		{"delay", b.Delay - a.Delay},
+		{"lateness", b.Late - a.Late},
+	} {
+		if d := sign * t.diff; d > by {
+			term, by = t.name, d
+		}
+	}
+	return term, by
+}
+
+// whyNow compares the award's start with the earliest that was ever offered.
+func whyNow(r record.JobRecord, h record.Hearing) []string {
+	d := h.Decision
+	wait := d.Option.Start.Sub(r.Job.Arrival)
+	p, site, ok := earliest(r.Hearings[0])
+	if wait < 0 || !ok || p.Start >= d.Option.Start {
+		return nil
+	}
+	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",
+		span(wait), clock(p.Start), clean(site), dollars(p.Terms.Total()))
+	switch saved := p.Terms.Total() - d.Terms.Total(); {
+	case saved > 0:
+		s += fmt.Sprintf("; %s from %s costs %s less.", clean(d.Site), clock(d.Option.Start), dollars(saved))
+	case saved == 0:
+		s += fmt.Sprintf(", the same as %s from %s.", clean(d.Site), clock(d.Option.Start))
+	default:
+		s += fmt.Sprintf(", %s less than %s from %s; other jobs had that room.", dollars(-saved), clean(d.Site), clock(d.Option.Start))
+	}
+	return []string{s}
+}
+
+// earliest returns the offer of the earliest start, the cheapest of those.
+func earliest(h record.Hearing) (best record.Priced, site string, ok bool) {
+	for _, a := range h.Answers {
+		if a.Late {
+			continue
+		}
+		for _, p := range a.Options {
+			if !ok || p.Start < best.Start || p.Start == best.Start && p.Terms.Total() < best.Terms.Total() {
+				best, site, ok = p, a.Site, true
+			}
+		}
+	}
+	return best, site, ok
+}
+
+func proof(h record.Hearing) []string {
+	p := h.Decision.Proof
+	if p.Jobs == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The round cleared %s at a cost of %s; no assignment of them can cost less than %s.",
+		count(p.Jobs, "job", "jobs"), dollars(p.Primal), dollars(p.Bound))}
+}
