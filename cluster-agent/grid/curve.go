@@ -1,10 +1,6 @@
 package grid
 
-import (
-	"time"
-
-	"github.com/gridbid/gridbid/protocol"
-)
+import "github.com/gridbid/gridbid/protocol"
 
 // A Curve prices runs by one Outlook. Any run costs the same small effort, as
 // sums up to each hour are made once; a site asks for thousands.
@@ -78,9 +74,9 @@ const (
 // until returns the sum from the outlook's start to t: of whole hours, and of
 // the hour of t times the milliseconds gone in it.
 func (c *Curve) until(t protocol.Time) (hours, ms rates) {
+	t = min(max(t, (c.from-farthest).start()), (c.from + farthest).start())
 	h := hourOf(t)
-	gone := int64(t - h.start())
-	i := min(max(int64(h-c.from), -farthest), farthest)
+	gone, i := int64(t-h.start()), int64(h-c.from)
 	n := int64(len(c.sums) - 1)
 	if i < 0 {
 		first := c.sums[1]
@@ -97,6 +93,3 @@ func (c *Curve) until(t protocol.Time) (hours, ms rates) {
 }
 
 func (c *Curve) rate(i int64) rates { return c.sums[i+1].plus(c.sums[i].times(-1)) }
-
-// hourMs is how many milliseconds one hour of a rate stands for.
-const hourMs = int64(time.Hour / time.Millisecond)

@@ -11,9 +11,8 @@ const (
 )
 
 const (
-	days   = 7   // that Average looks back
-	recent = 3   // hours over which Blend takes the mean of what Average missed
-	fade   = 920 // of that error left after each hour, in thousandths
+	days = 7   // that Average looks back
+	fade = 950 // of what Average missed is left after each hour, in thousandths
 )
 
 // outlook returns n values from h on: what was told, and forecasts of the
@@ -77,22 +76,12 @@ func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	return mulDiv(sum, 1, n)
 }
 
-// missed returns by how much the usual was too low in the last hours known.
+// missed returns by how much the usual was too low in the last hour known.
 func (t *track) missed(rule Rule, anchor hour) int64 {
-	if rule != Blend {
+	last, ok := t.before(anchor - 1)
+	if rule != Blend || !ok {
 		return 0
 	}
-	var sum, n int64
-	for h := anchor; h > anchor-recent; h-- {
-		if v, ok := t.at(h); ok {
-			if last, ok := t.before(h - 1); ok {
-				sum += v - t.usual(Average, h, last)
-				n++
-			}
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return sum / n
+	v, _ := t.at(anchor)
+	return v - t.usual(Average, anchor, last)
 }

@@ -11,7 +11,7 @@ import (
 // Config says how a site forecasts its grid. Its zero is what we measured to
 // be best (docs/signals-and-power.md).
 type Config struct {
-	Price  Rule           // default Average
+	Price  Rule           // default Blend; better: [Market.Rule]
 	Carbon Rule           // default Blend
 	PUE    Rule           // default Blend
 	NoPUE  protocol.Milli // when none was ever told; default 1200
@@ -30,7 +30,7 @@ func New(cfg Config) *Known {
 			*r = to
 		}
 	}
-	def(&cfg.Price, Average)
+	def(&cfg.Price, Blend)
 	def(&cfg.Carbon, Blend)
 	def(&cfg.PUE, Blend)
 	if cfg.NoPUE == 0 {
@@ -85,12 +85,12 @@ func (k *Known) Hear(now protocol.Time, s protocol.Signal) (refused int, why str
 		h := hourOf(p.At)
 		problem := ""
 		switch {
-		case p.At != h.start():
-			problem = "is not on the hour"
 		case h < this-keep:
 			problem = "is over 90 days old"
 		case h > this+ahead:
 			problem = "is over 15 days ahead"
+		case p.At != h.start():
+			problem = "is not on the hour"
 		case p.Value != bound.clamp(p.Value):
 			problem = fmt.Sprintf("is %d; want %d..%d", p.Value, bound.least, bound.most)
 		default:

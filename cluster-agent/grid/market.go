@@ -38,6 +38,16 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 	return clock(last, m.Ends).Add(2 * day * time.Hour)
 }
 
+// Rule returns what forecasts the prices of m best. A day-ahead market sells
+// tomorrow at the level of today, so Blend is a third better; what is dear in
+// real time is often dear for an hour, which Blend would stretch.
+func (m Market) Rule() Rule {
+	if m.Ahead {
+		return Blend
+	}
+	return Average
+}
+
 // next returns the first instant at which more is known than before told.
 func (m Market) next(told protocol.Time) protocol.Time {
 	if !m.Ahead {

@@ -59,7 +59,10 @@ func (s Series) End() protocol.Time {
 // An hour is counted from 1970, in UTC.
 type hour int64
 
-func hourOf(t protocol.Time) hour { return hour(t.Floor(time.Hour) / msPerHour) }
+func hourOf(t protocol.Time) hour { return hour(sane(t).Floor(time.Hour) / msPerHour) }
+
+// sane cuts t to within 140,000 years of 1970, where no sum overflows.
+func sane(t protocol.Time) protocol.Time { return min(max(t, -1<<52), 1<<52) }
 
 func (h hour) start() protocol.Time { return protocol.Time(h) * msPerHour }
 

@@ -8,18 +8,18 @@ import (
 // Sums of price x PUE x time x power do not fit into 64 bits: here are the two
 // exact products that need 128.
 
-// total returns (hours x hourMs + ms) x factor / unit, to the nearest, halves
+// total returns (hours x msPerHour + ms) x factor / unit, to the nearest, halves
 // away from zero, and the largest number there is when it is larger. factor
 // and unit are positive.
 func total(hours, ms, factor, unit int64) int64 {
-	hours, ms = hours+ms/hourMs, ms%hourMs
+	hours, ms = hours+ms/msPerHour, ms%msPerHour
 	switch { // the two of one sign
 	case hours > 0 && ms < 0:
-		hours, ms = hours-1, ms+hourMs
+		hours, ms = hours-1, ms+msPerHour
 	case hours < 0 && ms > 0:
-		hours, ms = hours+1, ms-hourMs
+		hours, ms = hours+1, ms-msPerHour
 	}
-	hi, lo := bits.Mul64(size(hours), uint64(hourMs))
+	hi, lo := bits.Mul64(size(hours), uint64(msPerHour))
 	lo, carry := bits.Add64(lo, size(ms), 0)
 	hi += carry
 

@@ -127,6 +127,20 @@ func TestMeasuredLimitsAreWhatAtSays(t *testing.T) {
 	}
 }
 
+func TestDrawsAreRoundedUpButNotPastTheCap(t *testing.T) {
+	for limit, want := range map[protocol.Milliwatts]protocol.Milliwatts{95_000: 90_003, 90_002: 90_002} {
+		g := power.GPU{Model: "X", Load: 100_003, Limit: 150_000, Speed: 1000, Caps: []power.Cap{{Limit: limit, Speed: 900, Energy: 1000}}}
+		table, err := power.Table{}.With(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, _ = table.Lookup("X")
+		if got, _ := g.At(limit); got.Draw != want {
+			t.Errorf("a cap of %d mW: draws %d; want %d of 90002.7", limit, got.Draw, want)
+		}
+	}
+}
+
 func TestCapsThatSaveNothingAreNotOffered(t *testing.T) {
 	for model, want := range map[string][]protocol.Milliwatts{
 		"V100": {0, 200_000, 175_000, 150_000, 125_000}, // 100 W is slower and takes more

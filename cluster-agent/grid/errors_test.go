@@ -1,0 +1,165 @@
+package grid
+
+import (
+	"encoding/csv"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// windows reads the open days of real grids: series by window and zone, of a
+// column times unit.
+func windows(t *testing.T, column string, unit float64) map[string]map[string]Series {
+	files, _ := filepath.Glob("../../../shared/data/scenarios/*_20*.csv")
+	if len(files) == 0 {
+		t.Skip("the open windows are not here (../shared/data/scenarios)")
+	}
+	all := map[string]map[string]Series{}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.Index(rows[0], column)
+		points := map[string][]protocol.Point{}
+		for _, row := range rows[1:] {
+			when, err := time.Parse(time.RFC3339, row[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := strconv.ParseFloat(row[at], 64)
+			if err != nil {
+				continue
+			}
+			points[row[1]] = append(points[row[1]], protocol.Point{At: protocol.At(when), Value: int64(math.Round(v * unit))})
+		}
+		all[name] = map[string]Series{}
+		for zone, p := range points {
+			s, err := NewSeries(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name][zone] = s
+		}
+	}
+	return all
+}
+
+// bounds of the leads that the docs report, in hours.
+var leads = []int{2, 6, 12, 24, 48}
+
+// pooled sums the errors of a rule up over all windows and the zones of which
+// market says true, weighted by their number.
+func pooled(q protocol.Quantity, all map[string]map[string]Series, rule Rule, market func(zone string) (Market, bool)) []LeadError {
+	sum := make([]LeadError, len(leads))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, zone := range slices.Sorted(maps.Keys(all[name])) {
+			m, ok := market(zone)
+			if !ok {
+				continue
+			}
+			for i, e := range Errors(q, all[name][zone], m, rule, leads...) {
+				s, n := &sum[i], int64(e.N)
+				s.From, s.To, s.Told, s.N = e.From, e.To, s.Told+e.Told, s.N+e.N
+				s.MAE, s.Mean, s.MAPE = s.MAE+n*e.MAE, s.Mean+n*e.Mean, s.MAPE+protocol.Milli(n)*e.MAPE
+			}
+		}
+	}
+	for i := range sum {
+		if n := int64(sum[i].N); n > 0 {
+			sum[i].MAE, sum[i].Mean, sum[i].MAPE = sum[i].MAE/n, sum[i].Mean/n, sum[i].MAPE/protocol.Milli(n)
+		}
+	}
+	return sum
+}
+
+// The figures of docs/signals-and-power.md: run with -v to see them.
+func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
+	kind := func(ahead bool) func(string) (Market, bool) {
+		return func(zone string) (Market, bool) {
+			m, ok := MarketOf(zone)
+			return m, ok && m.Ahead == ahead
+		}
+	}
+	live := func(string) (Market, bool) { return Market{}, true }
+	for _, tc := range []struct {
+		name, column string
+		quantity     protocol.Quantity
+		market       func(string) (Market, bool)
+		best         Rule
+		at           int      // row of leads
+		most         [3]int64 // error over value, in thousandths: persistence, average, blend
+	}{
+		{"carbon 2 to 6 hours ahead", "ci_lifecycle_gco2_per_kwh", protocol.GridCarbon, live, Blend, 1, [3]int64{99, 103, 55}},
+		{"carbon a day ahead", "ci_lifecycle_gco2_per_kwh", protocol.GridCarbon, live, Blend, 4, [3]int64{119, 119, 113}},
+		{"prices published ahead, beyond what is published", "price_usd_per_mwh", protocol.GridPrice, kind(true), Blend, 4, [3]int64{270, 275, 200}},
+		{"prices in real time", "price_usd_per_mwh", protocol.GridPrice, kind(false), Average, 2, [3]int64{1000, 830, 1020}},
+		{"the building", "pue_model", protocol.GridPUE, live, Blend, 1, [3]int64{10, 11, 6}},
+	} {
+		all := windows(t, tc.column, 1000)
+		lowest, best := int64(math.MaxInt64), Rule("")
+		for i, rule := range []Rule{Persistence, Average, Blend} {
+			for _, e := range pooled(tc.quantity, all, rule, tc.market) {
+				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10)
+			}
+			e := pooled(tc.quantity, all, rule, tc.market)[tc.at]
+			if e.N < 1000 {
+				t.Errorf("%s: %s made %d forecasts; too few to say anything", tc.name, rule, e.N)
+			}
+			if got := 1000 * e.MAE / max(1, e.Mean); got > tc.most[i] {
+				t.Errorf("%s: %s is off by %d thousandths; the docs say at most %d", tc.name, rule, got, tc.most[i])
+			}
+			if e.MAE < lowest {
+				lowest, best = e.MAE, rule
+			}
+		}
+		if best != tc.best {
+			t.Errorf("%s: %s is best; the default says %s", tc.name, best, tc.best)
+		}
+	}
+}
+
+func TestErrorsOfAKnownPattern(t *testing.T) {
+	day := func(level int64) (points []protocol.Point) {
+		for i := range 96 {
+			v := int64(100)
+			if i >= 48 {
+				v = level
+			}
+			points = append(points, protocol.Point{At: tuesday.Add(time.Duration(i) * time.Hour), Value: v})
+		}
+		return points
+	}
+	flat, _ := NewSeries(day(100))
+	for _, e := range Errors(protocol.GridPrice, flat, Market{}, Average, 6, 24) {
+		if e.MAE != 0 || e.MAPE != 0 || e.N == 0 || e.Mean != 100 {
+			t.Errorf("a flat series: %+v; want no error of 100", e)
+		}
+	}
+	// Told for 72 hours (24 to 95) at lead 0, and forecast at lead 1 for 71 of
+	// them: the 24 of the third day are 20 too low by persistence.
+	step, _ := NewSeries(day(120))
+	got := Errors(protocol.GridPrice, step, Market{}, Persistence, 2)
+	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("a step: %+v; want %+v", got, want)
+	}
+	if got := Errors(protocol.GridPrice, Series{}, Market{}, Blend, 2); len(got) != 1 || got[0].N != 0 {
+		t.Errorf("an empty series: %+v; want no forecasts", got)
+	}
+	if got := Errors(protocol.GridPrice, step, Market{}, Blend); got != nil {
+		t.Errorf("no leads: %+v; want none", got)
+	}
+}
