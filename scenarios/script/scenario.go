@@ -1,6 +1,7 @@
 package script
 
 import (
+	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -19,7 +20,7 @@ type Scenario struct {
 	Weights  Weights
 
 	Notes []string // what was assumed, cut or filled, in words
-	Hash  string   // sha256 of all that was read to make it, in hex
+	Hash  string   // sha256 of all of the above, in hex
 }
 
 // A Site is a cluster with its grid.
@@ -27,11 +28,11 @@ type Site struct {
 	Name  string // [a-z0-9-]
 	Zone  string // of the grid, as its source calls it
 	Nodes []Node
-	Host  Host
+	Host  power.Host // what the scenario says of its nodes; a zero is power.DefaultHost's
 
-	// Signals are the actual values, hourly. They begin before the scenario's
-	// Start, so that a forecast has a past to look at, and a site without a
-	// PUE series has one point of a constant.
+	// Signals are the actual values, hourly: at least a day before Start, so
+	// that a forecast has a past to look at, and three days after End, where
+	// the last jobs run. A constant PUE is a single point.
 	Signals map[protocol.Quantity][]protocol.Point
 
 	DayAhead bool // its prices are published the day before
@@ -45,14 +46,6 @@ type Node struct {
 	GPUs      int    // 0 for a machine without
 	Model     string // of its GPUs; "" without
 	GPUMemory protocol.MiB
-}
-
-// A Host overrides what a node of the site draws beside its GPUs. A zero is
-// the default of package power.
-type Host struct {
-	Idle   protocol.Milliwatts // awake, nothing running
-	Asleep protocol.Milliwatts
-	Core   protocol.Milliwatts // more for each busy core
 }
 
 // Weights turn carbon and time into money.

@@ -1,0 +1,196 @@
+package script
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/invent"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// quantities of a signal, in the order in which they are read.
+var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE}
+
+// usualPUE is taken where no series and no constant is given: about what
+// operators report as the mean of large sites that are not new.
+const usualPUE = 1.2
+
+// after is how long signals go on past End: the last job may wait a day, and a
+// run of a day at the reference clock takes longer on a slow GPU.
+const after = 3 * day
+
+// grids give sites their signals.
+type grids struct {
+	s     spec
+	zones []trace.Zone
+}
+
+// open reads the window, if there is one, and makes its zones sites if the spec
+// has none.
+func (g *grids) open() error {
+	if g.s.Window == nil {
+		return nil
+	}
+	r, err := open(g.s.Window.File)
+	if err != nil {
+		return err
+	}
+	if g.zones, err = trace.Window(r, g.s.Window.File, g.s.Window.Fill); err != nil {
+		return err
+	}
+	if len(g.s.Sites) > 0 {
+		return nil
+	}
+	seen := make(map[string]string)
+	for _, z := range g.zones {
+		name := slug(z.Name)
+		if other, dup := seen[name]; dup || name == "" {
+			return fmt.Errorf("script: %s: zone %q makes no site name of its own (%q, as %q): rename it", g.s.Window.File, z.Name, name, other)
+		}
+		seen[name] = z.Name
+		g.s.Sites = append(g.s.Sites, siteSpec{Name: name, Zone: z.Name})
+	}
+	return nil
+}
+
+// sites adds the sites to the scenario, with signals and without nodes.
+func (g *grids) sites(out *Scenario) error {
+	average := false
+	for i, spec := range g.s.Sites {
+		site := Site{Name: spec.Name, Zone: spec.Zone, Signals: make(map[protocol.Quantity][]protocol.Point)}
+		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(1000 * v)) }
+		site.Host = power.Host{Awake: watts(spec.Host.Awake), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
+		if err := g.signals(out, i, spec, &site); err != nil {
+			return err
+		}
+		average = average || spec.Region == nil
+		if err := g.cover(out, i, &site); err != nil {
+			return err
+		}
+		known := false
+		if site.DayAhead, known = dayAhead(spec.Zone); spec.DayAhead != nil {
+			site.DayAhead = *spec.DayAhead
+		} else if !known {
+			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
+		}
+		out.Sites = append(out.Sites, site)
+	}
+	if average {
+		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
+	}
+	out.note("signals that end before %v (three days after the last arrival) go on as on their last day", out.End.Add(after))
+	return nil
+}
+
+// signals fills in one site's series: its own files, its zone, its region.
+func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
+	at := func(format string, args ...any) error { return g.s.where("sites", i)(format, args...) }
+	if r := spec.Region; r != nil {
+		region := invent.Region{
+			Price: invent.Daily(r.Price), Carbon: invent.Daily(r.Carbon),
+			Match: r.Match, Peak: r.Peak, PUE: cmp.Or(spec.PUE, usualPUE),
+		}
+		from := out.Start.Add(-day)
+		hours := int(out.End.Add(day).Sub(from) / time.Hour)
+		site.Signals = region.Signals(out.Seed, spec.Name, from, hours)
+	} else if spec.Zone != "" && g.s.Window != nil {
+		k := slices.IndexFunc(g.zones, func(z trace.Zone) bool { return z.Name == spec.Zone })
+		if k < 0 {
+			return at("%s: no zone %q in %s: it has %s", spec.Name, spec.Zone, g.s.Window.File, names(g.zones))
+		}
+		g.zone(out, g.zones[k], site)
+	}
+	for _, q := range quantities {
+		if f := spec.Signals[q]; f != nil {
+			if err := series(out, f, q, site); err != nil {
+				return err
+			}
+		}
+	}
+	if len(site.Signals[protocol.GridPUE]) == 0 {
+		if spec.PUE == 0 {
+			out.note("%s: no series of PUE: taken as %.1f", site.Name, usualPUE)
+		}
+		site.Signals[protocol.GridPUE] = []protocol.Point{{
+			At:    site.Signals[protocol.GridPrice][0].At,
+			Value: int64(math.Round(1000 * cmp.Or(spec.PUE, usualPUE))),
+		}}
+	}
+	return nil
+}
+
+func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
+	site.Signals[protocol.GridPrice] = slices.Clone(z.Price)
+	site.Signals[protocol.GridCarbon] = slices.Clone(z.Carbon)
+	site.Signals[protocol.GridPUE] = slices.Clone(z.PUE)
+	if z.Persisted > 0 {
+		out.note("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
+	}
+	if z.Patched > 0 {
+		out.note("%s: %d prices are marked as filled by their source", site.Name, z.Patched)
+	}
+}
+
+// series reads one file of one quantity.
+func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error {
+	r, err := open(f.File)
+	if err != nil {
+		return err
+	}
+	points, filled, err := trace.Series(r, f.File, f.Column, q, f.Fill)
+	if err != nil {
+		return err
+	}
+	if filled > 0 {
+		out.note("%s: %d missing values of %s are as in the hour before", site.Name, filled, q)
+	}
+	site.Signals[q] = points
+	return nil
+}
+
+// cover sees that a site's series begin a day before Start and reach End; past
+// their own end they repeat their last day until jobs have surely ended.
+func (g *grids) cover(out *Scenario, i int, site *Site) error {
+	for _, q := range quantities {
+		points := site.Signals[q]
+		if q == protocol.GridPUE && len(points) == 1 {
+			continue
+		}
+		first, last := points[0].At, points[len(points)-1].At
+		if first > out.Start.Add(-day) || last.Add(time.Hour) < out.End {
+			return g.s.where("sites", i)("%s: %s is given for %v..%v: want it from %v (a day before start) to %v",
+				site.Name, q, first, last.Add(time.Hour), out.Start.Add(-day), out.End)
+		}
+		for t := last.Add(time.Hour); t < out.End.Add(after); t = t.Add(time.Hour) {
+			points = append(points, protocol.Point{At: t, Value: points[len(points)-24].Value})
+		}
+		site.Signals[q] = points
+	}
+	return nil
+}
+
+func names(zones []trace.Zone) []string {
+	out := make([]string, len(zones))
+	for i, z := range zones {
+		out[i] = z.Name
+	}
+	return out
+}
+
+// dayAhead reports whether a zone's prices are published the day before, as far
+// as is known: markets of docs/scenarios.md.
+func dayAhead(zone string) (published, known bool) {
+	switch zone {
+	case "US-CAL-CISO", "US-TEX-ERCO", "US-NY-NYIS", "GB", "JP-TK", "IN-WE",
+		"AT", "BE", "CH", "DE", "DK-DK1", "ES", "FI", "FR", "IE", "NL", "NO", "PL", "PT", "SE-SE3", "SE-SE4":
+		return true, true
+	case "US-MIDA-PJM", "AU-NSW", "CA-ON", "SG", "BR-CS", "ZA":
+		return false, true
+	}
+	return false, false
+}

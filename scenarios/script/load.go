@@ -1,0 +1,207 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	realdays "github.com/gridbid/gridbid/scenarios/real-days"
+	sixregions "github.com/gridbid/gridbid/scenarios/six-regions"
+)
+
+// Default is the scenario that is replayed when none is named.
+const Default = "six-regions"
+
+const fileName = "scenario.yaml"
+
+// Defaults of Options.
+const (
+	defaultData  = "../shared/data"
+	defaultJobs  = "workload/philly_2017.csv.gz"
+	defaultFleet = "workload/nodes_alibaba_gpu_v2023.csv"
+	defaultMax   = 2000
+)
+
+// List names the scenarios that ship in the binary: the default first, then the
+// recorded days.
+func List() []string {
+	out := []string{Default}
+	days, err := fs.Glob(realdays.Files, "*/"+fileName)
+	if err != nil {
+		return out
+	}
+	for _, d := range days {
+		out = append(out, "real-days/"+strings.TrimSuffix(d, "/"+fileName))
+	}
+	return out
+}
+
+// Source returns the text of a scenario and the folder that its relative paths
+// start from. What is a shipped name, a folder with a scenario.yaml or a file
+// of its own; a shipped name goes first.
+func Source(what string) (file string, text []byte, folder string, err error) {
+	if slices.Contains(List(), what) {
+		file = what + "/" + fileName
+		if what == Default {
+			text, err = sixregions.Files.ReadFile(fileName)
+		} else {
+			text, err = realdays.Files.ReadFile(strings.TrimPrefix(file, "real-days/"))
+		}
+		return file, text, ".", err
+	}
+	file = what
+	if info, err := os.Stat(what); err == nil && info.IsDir() {
+		file = filepath.Join(what, fileName)
+	} else if err != nil {
+		return "", nil, "", fmt.Errorf("script: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
+	}
+	text, err = limited(file, mostPage)
+	return file, text, filepath.Dir(file), err
+}
+
+// Check reads a scenario as Load does, but none of the data it names. Several
+// faults come as one error, a line for each.
+func Check(what string) error {
+	file, text, _, err := Source(what)
+	if err != nil {
+		return err
+	}
+	_, err = parse(file, text)
+	return err
+}
+
+// Load reads the scenario of a name, folder or file (see Source) and all the
+// data that it names.
+func Load(what string, o Options) (Scenario, error) {
+	file, text, folder, err := Source(what)
+	if err != nil {
+		return Scenario{}, err
+	}
+	s, err := parse(file, text)
+	if err != nil {
+		return Scenario{}, err
+	}
+	l := library{data: o.data(), folder: folder}
+	return l.assemble(l.resolve(s), o)
+}
+
+// Window builds a scenario of o.Window without a file of its own: all its zones
+// are sites, and its middle day is the day of arrivals.
+func Window(o Options) (Scenario, error) {
+	if o.Window == "" {
+		return Scenario{}, fmt.Errorf("script: no window: name a CSV of hourly prices and carbon by zone")
+	}
+	base := strings.TrimSuffix(filepath.Base(o.Window), ".gz")
+	s := spec{
+		Name:  slug(strings.TrimSuffix(base, filepath.Ext(base))),
+		About: "all zones of " + base + ", on its middle day",
+	}
+	s.where = func(...any) place {
+		return func(format string, args ...any) error {
+			return fmt.Errorf("script: "+format, args...)
+		}
+	}
+	s.Window = &windowSpec{}
+	s.Jobs.Trace, s.Nodes = "${data}/"+defaultJobs, &nodesSpec{File: "${data}/" + defaultFleet}
+	l := library{data: o.data(), folder: "."}
+	return l.assemble(l.resolve(s), o)
+}
+
+func (o Options) data() string {
+	if o.Data == "" {
+		return defaultData
+	}
+	return o.Data
+}
+
+// apply puts what the command line says in place of what the scenario says.
+// Paths of a command line are as they are.
+func (o Options) apply(s spec) spec {
+	if o.Seed != nil {
+		s.Seed = o.Seed
+	}
+	if o.Window != "" {
+		s.Window = &windowSpec{File: o.Window}
+	}
+	if o.Jobs != "" {
+		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil
+	}
+	if o.JobsFrom != nil {
+		s.Jobs.From = o.JobsFrom
+	}
+	if o.MaxJobs > 0 && s.Jobs.Count > 0 {
+		s.Jobs.Count = min(s.Jobs.Count, o.MaxJobs)
+	} else if o.MaxJobs > 0 {
+		s.Jobs.Max = o.MaxJobs
+	}
+	if o.Fleet != "" {
+		s.Nodes = &nodesSpec{File: o.Fleet}
+	}
+	if o.FleetScale > 0 && s.Nodes != nil {
+		s.Nodes = &nodesSpec{File: s.Nodes.File, Scale: fleetPart(o.FleetScale)}
+	}
+	return s
+}
+
+// A library finds the files that a scenario names.
+type library struct{ data, folder string }
+
+// resolve turns the paths of a scenario file into paths from here.
+func (l library) resolve(s spec) spec {
+	path := func(p *string) {
+		switch {
+		case strings.HasPrefix(*p, "${data}"):
+			*p = filepath.Join(l.data, strings.TrimPrefix(*p, "${data}"))
+		case *p != "" && !filepath.IsAbs(*p):
+			*p = filepath.Join(l.folder, *p)
+		}
+	}
+	if s.Window != nil {
+		path(&s.Window.File)
+	}
+	if s.Nodes != nil {
+		path(&s.Nodes.File)
+	}
+	path(&s.Jobs.Trace)
+	for _, site := range s.Sites {
+		for _, q := range quantities {
+			if series := site.Signals[q]; series != nil {
+				path(&series.File)
+			}
+		}
+	}
+	return s
+}
+
+// mostFile bounds an input file, packed as it lies.
+const mostFile = 256 << 20
+
+// open reads a whole file, so that nothing changes under the reader.
+func open(path string) (io.Reader, error) {
+	text, err := limited(path, mostFile)
+	if os.IsNotExist(err) {
+		return nil, fmt.Errorf("script: %s: no such file: put it there, or say --data DIR for the folder that has it", path)
+	}
+	return bytes.NewReader(text), err
+}
+
+func limited(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("script: %w", err)
+	case int64(len(text)) > most:
+		return nil, fmt.Errorf("script: %s: over %d bytes: cut the file", path, most)
+	}
+	return text, nil
+}

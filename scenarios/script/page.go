@@ -1,0 +1,142 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a scenario.yaml.
+const (
+	mostPage  = 1 << 20 // bytes
+	mostDepth = 16
+)
+
+// A page is a YAML document with its lines.
+type page struct {
+	file  string
+	root  *yaml.Node
+	doc   any            // for the schema
+	lines map[string]int // by the path of a key or an item: "sites/0/name"
+}
+
+// A fault is an error at a line of a page.
+type fault struct {
+	file string
+	line int
+	at   string
+	what string
+}
+
+func (f fault) Error() string {
+	if f.at == "" {
+		return fmt.Sprintf("script: %s:%d: %s", f.file, f.line, f.what)
+	}
+	return fmt.Sprintf("script: %s:%d: %s: %s", f.file, f.line, f.at, f.what)
+}
+
+// fault says what is wrong at a path, with the line of the nearest thing there.
+func (p *page) fault(path []string, format string, args ...any) fault {
+	f := fault{file: p.file, line: 1, at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
+	for n := len(path); n > 0; n-- {
+		if line, ok := p.lines[strings.Join(path[:n], "/")]; ok {
+			f.line = line
+			break
+		}
+	}
+	return f
+}
+
+// read parses a page and holds it to the schema.
+func read(file string, text []byte) (*page, error) {
+	if len(text) > mostPage {
+		return nil, fmt.Errorf("script: %s: over %d bytes: this is no scenario", file, mostPage)
+	}
+	p := &page{file: file, lines: make(map[string]int)}
+	var top yaml.Node
+	if err := yaml.Unmarshal(text, &top); err != nil {
+		return nil, fmt.Errorf("script: %s: %s: correct the YAML", file, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if top.Kind != yaml.DocumentNode || len(top.Content) != 1 {
+		return nil, fmt.Errorf("script: %s: empty: want a scenario (see docs/scenarios.md)", file)
+	}
+	p.root = top.Content[0]
+	doc, err := p.walk(p.root, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.doc = doc
+	return p, p.hold()
+}
+
+// walk turns nodes into plain values and notes their lines.
+func (p *page) walk(n *yaml.Node, path []string) (any, error) {
+	here := strings.Join(path, "/")
+	if _, ok := p.lines[here]; !ok {
+		p.lines[here] = n.Line
+	}
+	if len(path) > mostDepth {
+		return nil, p.fault(path, "nested deeper than %d: this is no scenario", mostDepth)
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return p.mapping(n, path)
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(n.Content))
+		for i, c := range n.Content {
+			v, err := p.walk(c, append(path[:len(path):len(path)], strconv.Itoa(i)))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case yaml.ScalarNode:
+		return p.scalar(n, path)
+	}
+	return nil, p.fault(path, "an alias: write the value out")
+}
+
+func (p *page) mapping(n *yaml.Node, path []string) (any, error) {
+	out := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		at := append(path[:len(path):len(path)], key.Value)
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			return nil, fault{p.file, key.Line, strings.Join(path, "/"), "a key that is no word: write keys out"}
+		}
+		if _, dup := out[key.Value]; dup {
+			return nil, fault{p.file, key.Line, strings.Join(at, "/"), "stands twice: drop one"}
+		}
+		p.lines[strings.Join(at, "/")] = key.Line
+		v, err := p.walk(n.Content[i+1], at)
+		if err != nil {
+			return nil, err
+		}
+		out[key.Value] = v
+	}
+	return out, nil
+}
+
+func (p *page) scalar(n *yaml.Node, path []string) (any, error) {
+	if n.Tag == "!!timestamp" || n.Tag == "!!str" {
+		return n.Value, nil
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return nil, p.fault(path, "%q: %s: correct it", n.Value, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch x := v.(type) {
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, p.fault(path, "is %s: want a finite number", n.Value)
+		}
+	case nil, bool, int, int64, uint64:
+	default:
+		return nil, p.fault(path, "is %q of kind %s: want a word, a number, true or false", n.Value, n.Tag)
+	}
+	return v, nil
+}
