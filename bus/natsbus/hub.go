@@ -1,0 +1,148 @@
+package natsbus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Hub gives each party a connection of its own to one NATS server.
+type Hub struct {
+	// Log hears of messages that are dropped; nil is silence. Set it before
+	// the first Join.
+	Log *slog.Logger
+
+	// Pending is how many messages may wait for one party before its port
+	// fails; 0 is 65,536.
+	Pending int
+
+	url   string
+	login func(protocol.Party) ([]nats.Option, error)
+	count [faults]atomic.Uint64
+}
+
+// Dial returns a hub over the server at url. Login returns how a party proves
+// who it is, such as nats.UserInfo or nats.Nkey; nil is for a server that asks
+// nobody. The server must take messages of 8 MiB (max_payload), and should hold
+// each user to its party's subjects, as the package comment says. Dial itself
+// connects to nothing.
+func Dial(url string, login func(protocol.Party) ([]nats.Option, error)) *Hub {
+	if login == nil {
+		login = func(protocol.Party) ([]nats.Option, error) { return nil, nil }
+	}
+	return &Hub{url: url, login: login}
+}
+
+// Join implements [bus.Hub].
+func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+	if err := bus.CheckParty(who); err != nil {
+		return nil, err
+	}
+	return h.join(ctx, who, hears(who))
+}
+
+// tap is a user's name that no party can have.
+const tap protocol.Party = "TAP"
+
+// Tap returns a port that hears everything that is said, to whomever, and can
+// say nothing.
+func (h *Hub) Tap(ctx context.Context) (bus.Port, error) {
+	return h.join(ctx, tap, []string{everything})
+}
+
+// How long a server may take to answer.
+const patience = 10 * time.Second
+
+func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (*port, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	login, err := h.login(who)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+	}
+	pending := h.Pending
+	if pending <= 0 {
+		pending = 1 << 16
+	}
+	p := newPort(h, who, pending)
+	options := append([]nats.Option{
+		nats.Name("gridbid " + string(who)),
+		nats.NoReconnect(), // what was said meanwhile would be missing in silence
+		nats.Timeout(patience),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.fail(err) }),
+		nats.ClosedHandler(func(c *nats.Conn) { p.fail(c.LastError()) }),
+	}, login...)
+	conn, err := nats.Connect(h.url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+	}
+	p.conn = conn
+	for _, s := range subjects {
+		if _, err = conn.ChanSubscribe(s, p.raw); err != nil {
+			break
+		}
+	}
+	// The server has read our subscriptions when it answers, and has said so
+	// before if it refused one.
+	if err == nil {
+		err = conn.FlushTimeout(patience)
+	}
+	if err == nil {
+		err = conn.LastError()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+	}
+	p.live(ctx)
+	return p, nil
+}
+
+// A fault is why a message is not delivered.
+type fault int
+
+const (
+	sound fault = iota
+	forged
+	unreadable
+	unknownKind
+	slow
+	faults
+)
+
+func (f fault) String() string {
+	return [faults]string{"sound", "spoken in another's name", "unreadable", "of an unknown kind", "too many waiting"}[f]
+}
+
+func (h *Hub) note(who protocol.Party, f fault, subj string, err error) {
+	h.count[f].Add(1)
+	if h.Log != nil && f != sound {
+		h.Log.Warn("message dropped: "+f.String(), "listener", who, "subject", subj, "err", err)
+	}
+}
+
+// Counts says what became of the messages that reached a hub's parties. One
+// message to three parties counts three times.
+type Counts struct {
+	Heard       uint64 // delivered
+	Forged      uint64 // said under a subject that names another speaker, listener or kind
+	Unreadable  uint64
+	UnknownKind uint64 // said by a newer party
+	Slow        uint64 // ports that failed because their party did not keep up
+}
+
+// Counts returns the counts of all the hub's ports until now.
+func (h *Hub) Counts() Counts {
+	return Counts{
+		Heard: h.count[sound].Load(), Forged: h.count[forged].Load(), Unreadable: h.count[unreadable].Load(),
+		UnknownKind: h.count[unknownKind].Load(), Slow: h.count[slow].Load(),
+	}
+}

@@ -1,0 +1,289 @@
+package natsbus_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/bustest"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t testing.TB, listen string) *natsbus.Server {
+	t.Helper()
+	srv, err := natsbus.Serve(natsbus.Config{Listen: listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// login is how another process would join the server.
+func login(srv *natsbus.Server) func(protocol.Party) ([]nats.Option, error) {
+	return func(who protocol.Party) ([]nats.Option, error) {
+		name, password, err := srv.Credentials(who)
+		return []nats.Option{nats.UserInfo(name, password)}, err
+	}
+}
+
+func TestHubWithinTheProcess(t *testing.T) { bustest.Test(t, serve(t, "")) }
+
+func TestHubOverLoopback(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	bustest.Test(t, natsbus.Dial(srv.URL(), login(srv)))
+}
+
+func join(t *testing.T, hub bus.Hub, who protocol.Party) bus.Port {
+	t.Helper()
+	port, err := hub.Join(t.Context(), who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = port.Close() })
+	return port
+}
+
+func heard(t *testing.T, port bus.Port) protocol.Message {
+	t.Helper()
+	select {
+	case m, ok := <-port.Heard():
+		if !ok {
+			t.Fatalf("port closed: %v", port.Close())
+		}
+		return m
+	case <-time.After(30 * time.Second):
+		t.Fatal("heard nothing")
+	}
+	return protocol.Message{}
+}
+
+func failure(t *testing.T, port bus.Port) error {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case _, ok := <-port.Heard():
+			if !ok {
+				return port.Close()
+			}
+		case <-late:
+			t.Fatal("the port did not close")
+		}
+	}
+}
+
+var (
+	oslo = protocol.Agent("oslo")
+	lyon = protocol.Agent("lyon")
+)
+
+func word(from, to protocol.Party, seq uint64, job protocol.JobID) protocol.Message {
+	return protocol.Message{Version: protocol.Current, At: 1, From: from, Seq: seq, To: to, Body: protocol.Started{Job: job}}
+}
+
+func encode(t *testing.T, m protocol.Message) []byte {
+	t.Helper()
+	data, err := protocol.Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A burglar has lyon's password and a bare NATS client.
+func burglar(t *testing.T, srv *natsbus.Server) (*nats.Conn, <-chan error) {
+	t.Helper()
+	name, password, err := srv.Credentials(lyon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied := make(chan error, 10)
+	conn, err := nats.Connect(srv.URL(), nats.UserInfo(name, password), nats.NoReconnect(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn, denied
+}
+
+func TestASiteCannotSpeakAsAnotherNorReadItsMessages(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	coordinator := join(t, srv, protocol.Coordinator)
+	agent := join(t, srv, oslo)
+	for _, tc := range []struct {
+		name string
+		try  func(*nats.Conn) error
+	}{
+		{"publish in another's name", func(c *nats.Conn) error {
+			return c.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, word(oslo, protocol.Coordinator, 1, "forged")))
+		}},
+		{"publish outside of the language", func(c *nats.Conn) error { return c.Publish("elsewhere", nil) }},
+		{"read what is said to another", func(c *nats.Conn) error { _, err := c.SubscribeSync("gridbid.v1.*.agent-oslo.*"); return err }},
+		{"read everything", func(c *nats.Conn) error { _, err := c.SubscribeSync("gridbid.v1.>"); return err }},
+		{"read anything", func(c *nats.Conn) error { _, err := c.SubscribeSync(">"); return err }},
+		{"read the system", func(c *nats.Conn) error { _, err := c.SubscribeSync("$SYS.>"); return err }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			conn, denied := burglar(t, srv)
+			if err := tc.try(conn); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.FlushTimeout(10 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-denied:
+				if !errors.Is(err, nats.ErrPermissionViolation) {
+					t.Errorf("the server says %v; want a permissions violation", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the server lets it pass")
+			}
+		})
+	}
+	if err := agent.Say(t.Context(), word(oslo, protocol.Coordinator, 1, "honest")); err != nil {
+		t.Fatal(err)
+	}
+	if got := heard(t, coordinator).Body.(protocol.Started).Job; got != "honest" {
+		t.Errorf("the coordinator heard %q; want the honest word alone", got)
+	}
+}
+
+func TestWhatDiffersFromItsSubjectOrCannotBeReadIsCounted(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	coordinator := join(t, srv, protocol.Coordinator)
+	conn, _ := burglar(t, srv)
+	own := "gridbid.v1.agent-lyon.coordinator."
+	honest := encode(t, word(lyon, protocol.Coordinator, 1, "honest"))
+	for _, p := range []struct {
+		subject string
+		data    []byte
+	}{
+		{own + "started", encode(t, word(oslo, protocol.Coordinator, 1, "another speaker"))},
+		{own + "started", encode(t, word(lyon, oslo, 1, "another listener"))},
+		{own + "award", honest},
+		{own + "started", []byte("noise")},
+		{own + "started", nil},
+		{own + "started", []byte(strings.Replace(string(honest), "\xa7started", "\xa7migrate", 1))},
+		{own + "started", honest},
+	} {
+		if err := conn.Publish(p.subject, p.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := heard(t, coordinator).Body.(protocol.Started).Job; got != "honest" {
+		t.Errorf("heard %q; want the honest word alone", got)
+	}
+	want := natsbus.Counts{Heard: 1, Forged: 3, Unreadable: 2, UnknownKind: 1}
+	if got := srv.Counts(); got != want {
+		t.Errorf("Counts() = %+v; want %+v", got, want)
+	}
+}
+
+func TestNobodyJoinsWithoutThePassword(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	_, password, err := srv.Credentials(oslo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, options := range map[string][]nats.Option{
+		"nothing":            nil,
+		"another's password": {nats.UserInfo("agent-lyon", password)},
+		"an empty password":  {nats.UserInfo("agent-oslo", "")},
+		"an unknown user":    {nats.UserInfo("agent-rome", password)},
+	} {
+		hub := natsbus.Dial(srv.URL(), func(protocol.Party) ([]nats.Option, error) { return options, nil })
+		if _, err := hub.Join(t.Context(), oslo); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("Join with %s: %v; want %v", name, err, nats.ErrAuthorization)
+		}
+	}
+	_, first, _ := srv.Credentials(oslo)
+	_, second, _ := serve(t, "").Credentials(oslo)
+	if first != password || second == password {
+		t.Error("a password changes within a server's life, or outlives it")
+	}
+}
+
+func TestATapHearsEverythingAndSaysNothing(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	tap, err := natsbus.Dial(srv.URL(), func(protocol.Party) ([]nats.Option, error) {
+		return []nats.Option{nats.UserInfo(srv.TapCredentials())}, nil
+	}).Tap(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tap.Close()
+	a := join(t, srv, oslo)
+	if err := a.Say(t.Context(), word(oslo, lyon, 1, "to lyon"), word(oslo, "", 2, "to all")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []protocol.JobID{"to lyon", "to all"} {
+		if got := heard(t, tap).Body.(protocol.Started).Job; got != want {
+			t.Errorf("the tap heard %q; want %q", got, want)
+		}
+	}
+	if err := tap.Say(t.Context(), word("TAP", oslo, 1, "x")); err == nil {
+		t.Error("the tap spoke")
+	}
+}
+
+func TestAPortThatCannotKeepUpFails(t *testing.T) {
+	srv := serve(t, "")
+	srv.Pending = 50
+	a, b := join(t, srv, oslo), join(t, srv, lyon)
+	for seq := range uint64(1000) {
+		if err := a.Say(t.Context(), word(oslo, lyon, seq+1, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for srv.Counts().Slow == 0 { // nobody reads, so it must come
+		time.Sleep(time.Millisecond)
+	}
+	if err := failure(t, b); !errors.Is(err, nats.ErrSlowConsumer) {
+		t.Errorf("the port ended with %v; want %v", err, nats.ErrSlowConsumer)
+	}
+	if got := srv.Counts().Slow; got != 1 {
+		t.Errorf("Counts().Slow = %d; want 1", got)
+	}
+}
+
+func TestAPortFailsWithItsServer(t *testing.T) {
+	srv := serve(t, "")
+	a := join(t, srv, oslo)
+	srv.Close()
+	if err := failure(t, a); err == nil {
+		t.Error("Close of a port without a server = nil; want why it failed")
+	}
+	if err := a.Say(t.Context(), word(oslo, lyon, 1, "x")); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("Say = %v; want %v", err, bus.ErrClosed)
+	}
+	if _, err := srv.Join(t.Context(), lyon); err == nil {
+		t.Error("Join to a closed server worked")
+	}
+}
+
+func TestOnlyLoopbackIsServed(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:0", ":4222", "192.168.0.1:0", "example.com:0", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"} {
+		if srv, err := natsbus.Serve(natsbus.Config{Listen: listen}); err == nil {
+			t.Errorf("Serve on %q worked", listen)
+			srv.Close()
+		}
+	}
+	first := serve(t, "localhost:0")
+	if !strings.HasPrefix(first.URL(), "nats://") {
+		t.Errorf("URL() = %q", first.URL())
+	}
+	if url := serve(t, "").URL(); url != "" {
+		t.Errorf("URL() of a server within the process = %q; want none", url)
+	}
+}

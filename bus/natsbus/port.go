@@ -1,0 +1,177 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+type port struct {
+	hub    *Hub
+	who    protocol.Party
+	conn   *nats.Conn
+	raw    chan *nats.Msg // one for all subjects, so that order holds between them
+	heard  chan protocol.Message
+	forget func() bool // of ctx
+
+	saying sync.Mutex
+	buf    []byte // of Say
+
+	mu     sync.Mutex
+	why    error         // first failure
+	over   bool          // failed or closed
+	shut   chan struct{} // closed when over
+	finish chan struct{} // closed when the connection is
+}
+
+func newPort(h *Hub, who protocol.Party, pending int) *port {
+	return &port{
+		hub: h, who: who,
+		raw: make(chan *nats.Msg, pending), heard: make(chan protocol.Message, outbound),
+		shut: make(chan struct{}), finish: make(chan struct{}),
+	}
+}
+
+// outbound messages wait decoded, so that decoding and the party overlap.
+const outbound = 64
+
+func (p *port) live(ctx context.Context) {
+	p.forget = context.AfterFunc(ctx, func() { p.end(nil) })
+	go p.listen()
+}
+
+// end ends the port, because of err if it is not nil.
+func (p *port) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over, p.why = true, err
+		close(p.shut)
+		if errors.Is(err, nats.ErrSlowConsumer) {
+			p.hub.note(p.who, slow, "", err)
+		}
+	}
+}
+
+// fail is told by the connection what went wrong with it.
+func (p *port) fail(err error) {
+	switch {
+	case err == nil:
+		err = fmt.Errorf("natsbus: %s: connection closed by the server", p.who)
+	case errors.Is(err, nats.ErrSlowConsumer):
+		err = fmt.Errorf("natsbus: %s: over %d messages wait to be heard: %w", p.who, cap(p.raw), err)
+	default:
+		err = fmt.Errorf("natsbus: %s: %w", p.who, err)
+	}
+	p.end(err)
+}
+
+// listen reads what comes until the port is over, and then ends the connection.
+func (p *port) listen() {
+	defer close(p.finish)
+	defer close(p.heard)
+	defer p.hangUp()
+	for {
+		select {
+		case <-p.shut:
+			return
+		case msg := <-p.raw:
+			m, f, err := read(msg.Subject, msg.Data)
+			if f == sound && m.To == "" && m.From == p.who {
+				continue // our own echo
+			}
+			p.hub.note(p.who, f, msg.Subject, err)
+			if f != sound {
+				continue
+			}
+			select {
+			case <-p.shut:
+				return
+			case p.heard <- m:
+			}
+		}
+	}
+}
+
+// hangUp closes the connection, after all that was said has reached the server.
+func (p *port) hangUp() {
+	p.forget()
+	p.saying.Lock() // let a Say finish
+	defer p.saying.Unlock()
+	if err := p.conn.FlushTimeout(patience); err != nil {
+		p.mu.Lock()
+		if p.why == nil {
+			p.why = fmt.Errorf("natsbus: %s: last messages may be lost: %w", p.who, err)
+		}
+		p.mu.Unlock()
+	}
+	p.conn.Close()
+}
+
+// Say implements [bus.Port].
+func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.who == tap {
+		return errors.New("natsbus: a tap only listens")
+	}
+	if err := bus.CheckSay(p.who, ms); err != nil {
+		return err
+	}
+	p.saying.Lock()
+	defer p.saying.Unlock()
+	for _, m := range ms {
+		select {
+		case <-p.shut:
+			return p.closed()
+		default:
+		}
+		var err error
+		if p.buf, err = protocol.AppendEncode(p.buf[:0], m); err != nil {
+			return err
+		}
+		if err := p.conn.Publish(subject(m), p.buf); err != nil {
+			if errors.Is(err, nats.ErrMaxPayload) {
+				err = fmt.Errorf("%w: %d bytes; the server takes %d, raise its max_payload", err, len(p.buf), p.conn.MaxPayload())
+			}
+			return fmt.Errorf("natsbus: %s says %s to %q: %w", p.who, m.Kind(), m.To, err)
+		}
+	}
+	if cap(p.buf) > keep {
+		p.buf = nil
+	}
+	return nil // the connection's own flusher is on its way already
+}
+
+// keep is how large a buffer is kept for the next message.
+const keep = 1 << 20
+
+// closed is what Say returns at a port that is over.
+func (p *port) closed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.why != nil {
+		return fmt.Errorf("%w: %w", bus.ErrClosed, p.why)
+	}
+	return bus.ErrClosed
+}
+
+// Heard implements [bus.Port].
+func (p *port) Heard() <-chan protocol.Message { return p.heard }
+
+// Close implements [bus.Port]. It waits until what was said has reached the
+// server.
+func (p *port) Close() error {
+	p.end(nil)
+	<-p.finish
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
+}

@@ -1,0 +1,144 @@
+package natsbus
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Config says how the embedded server is reached.
+type Config struct {
+	// Listen is a loopback address such as "127.0.0.1:4222", or ":0" at its
+	// end for any free port. Empty: only this process reaches the server.
+	Listen string
+}
+
+// A Server is an embedded nats-server, and a hub over it. Every party has a
+// user of its own, whose password is drawn when it is first asked for and is
+// written nowhere.
+type Server struct {
+	Hub
+	nats *server.Server
+
+	mu    sync.Mutex
+	users map[string]user // by name, which is the party's token
+}
+
+type user struct {
+	who      protocol.Party
+	password string
+}
+
+// Serve starts a server. The caller closes it.
+func Serve(cfg Config) (*Server, error) {
+	opts := &server.Options{
+		ServerName: "gridbid", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		MaxPayload: protocol.MaxMessage, MaxPending: 16 * protocol.MaxMessage,
+	}
+	if cfg.Listen != "" {
+		host, port, err := loopback(cfg.Listen)
+		if err != nil {
+			return nil, err
+		}
+		opts.DontListen, opts.Host, opts.Port = false, host, port
+	}
+	s := &Server{users: make(map[string]user)}
+	opts.CustomClientAuthentication = s
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: start the server: %w", err)
+	}
+	s.nats = srv
+	srv.Start()
+	if !srv.ReadyForConnections(patience) {
+		s.Close()
+		return nil, fmt.Errorf("natsbus: the server does not listen on %q; is the port taken?", cfg.Listen)
+	}
+	s.Hub.login = func(who protocol.Party) ([]nats.Option, error) {
+		name, password := s.credentials(who)
+		return []nats.Option{nats.InProcessServer(srv), nats.UserInfo(name, password)}, nil
+	}
+	return s, nil
+}
+
+// loopback splits an address that only this machine reaches.
+func loopback(listen string) (string, int, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("natsbus: listen on %q: %w", listen, err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 65535 {
+		return "", 0, fmt.Errorf("natsbus: listen on %q: port: want 0..65535", listen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, fmt.Errorf("natsbus: listen on %q: want a loopback address; passwords would cross the network in clear", listen)
+	}
+	if n == 0 {
+		n = server.RANDOM_PORT
+	}
+	return host, n, nil
+}
+
+// URL returns where the server listens, or "" if only this process reaches it.
+func (s *Server) URL() string {
+	if s.nats.Addr() == nil {
+		return ""
+	}
+	return s.nats.ClientURL()
+}
+
+// Credentials returns the user and the password by which another process on
+// this machine joins as who. Hand them on in a file or pipe that others cannot
+// read.
+func (s *Server) Credentials(who protocol.Party) (name, password string, err error) {
+	if err := bus.CheckParty(who); err != nil {
+		return "", "", err
+	}
+	name, password = s.credentials(who)
+	return name, password, nil
+}
+
+// TapCredentials is Credentials for a [Hub.Tap].
+func (s *Server) TapCredentials() (name, password string) { return s.credentials(tap) }
+
+func (s *Server) credentials(who protocol.Party) (name, password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name = token(who)
+	u, ok := s.users[name]
+	if !ok {
+		u = user{who, rand.Text()}
+		s.users[name] = u
+	}
+	return name, u.password
+}
+
+// Check implements the nats-server's Authentication: it admits a user with his
+// password, and holds him to his subjects.
+func (s *Server) Check(c server.ClientAuthentication) bool {
+	given := c.GetOpts()
+	s.mu.Lock()
+	u, ok := s.users[given.Username]
+	s.mu.Unlock()
+	if !ok || subtle.ConstantTimeCompare([]byte(given.Password), []byte(u.password)) != 1 {
+		return false
+	}
+	c.RegisterUser(&server.User{Username: given.Username, Permissions: permissions(u.who)})
+	return true
+}
+
+// Close stops the server. Ports that are still open fail.
+func (s *Server) Close() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}

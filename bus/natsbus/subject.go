@@ -1,0 +1,66 @@
+package natsbus
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const (
+	prefix = "gridbid.v1."
+	all    = "all"
+)
+
+// token returns p as it stands in a subject. Roles have no hyphen, so two
+// parties never share one: see [bus.CheckParty].
+func token(p protocol.Party) string {
+	if p == "" {
+		return all
+	}
+	return strings.Replace(string(p), "/", "-", 1)
+}
+
+func subject(m protocol.Message) string {
+	return prefix + token(m.From) + "." + token(m.To) + "." + m.Kind()
+}
+
+// hears returns the subjects that who listens to.
+func hears(who protocol.Party) []string {
+	return []string{prefix + "*." + token(who) + ".*", prefix + "*." + all + ".*"}
+}
+
+// everything is what a tap listens to.
+const everything = prefix + ">"
+
+// permissions returns what the user of who may do.
+func permissions(who protocol.Party) *server.Permissions {
+	if who == tap {
+		return &server.Permissions{
+			Publish:   &server.SubjectPermission{Deny: []string{">"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{everything}},
+		}
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{prefix + token(who) + ".>"}},
+		Subscribe: &server.SubjectPermission{Allow: hears(who)},
+	}
+}
+
+// read returns the message of data, which came on subj.
+func read(subj string, data []byte) (protocol.Message, fault, error) {
+	m, err := protocol.Decode(data)
+	var unknown *protocol.UnknownKindError
+	switch {
+	case errors.As(err, &unknown):
+		return m, unknownKind, err
+	case err != nil:
+		return m, unreadable, err
+	case subject(m) != subj:
+		return m, forged, fmt.Errorf("natsbus: message on %s says it is %s %d to %q", subj, m.From, m.Seq, m.To)
+	}
+	return m, sound, nil
+}
