@@ -60,7 +60,7 @@ func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	var sum, n int64
 	for d := h - day; d > anchor-days*day; d -= day {
 		v, ok := t.at(d)
-		if !ok || d > anchor {
+		if !ok {
 			continue
 		}
 		if rule == Persistence {

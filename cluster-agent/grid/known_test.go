@@ -98,6 +98,36 @@ func TestForecastsOfADay(t *testing.T) {
 	}
 }
 
+func TestTheAverageIsOfSevenDays(t *testing.T) {
+	var values []int64
+	for i := range 9 * day {
+		v := int64(70)
+		if i < 2*day {
+			v = 7_000 // eight and nine days ago
+		} else if i < 3*day {
+			v = 140
+		}
+		values = append(values, v)
+	}
+	k := New(Config{Price: Average})
+	tell(k, after(9*day), protocol.GridPrice, values...)
+	if got := k.Outlook(after(9*day), 1).Price[0]; got != 80 {
+		t.Errorf("Outlook = %d; want 80, the mean of 140 and six times 70", got)
+	}
+}
+
+func TestWhatWasMissedFadesWhileAFeedIsSilent(t *testing.T) {
+	values := make([]int64, 25)
+	values[24] = 1_000_000
+	k := New(Config{Price: Blend})
+	tell(k, after(24), protocol.GridPrice, values...)
+	soon := k.Outlook(after(24), 11).Price[10]
+	late := k.Outlook(after(34), 1).Price[0]
+	if soon != late || soon < 598_000 || soon > 599_000 {
+		t.Errorf("the forecast for ten hours after the last word is %d then and %d now; want the same, 0.95 to the tenth of what was missed", soon, late)
+	}
+}
+
 func TestPublishedValuesAreNotOverruled(t *testing.T) {
 	k := New(Config{})
 	tell(k, after(30), protocol.GridPrice, make([]int64, 48)...)
@@ -158,6 +188,7 @@ func TestPointsThatCannotBeAreRefused(t *testing.T) {
 		{"a building that makes power", "want 1000..5000", protocol.GridPUE, protocol.Point{At: after(1), Value: 999}},
 		{"half past", "not on the hour", protocol.GridPrice, protocol.Point{At: after(1.5), Value: 1}},
 		{"last year", "over 90 days old", protocol.GridPrice, protocol.Point{At: after(-24 * 365), Value: 1}},
+		{"sixteen days ahead", "over 15 days ahead", protocol.GridPrice, protocol.Point{At: after(16*24 + 1), Value: 1}},
 		{"the end of time", "over 15 days ahead", protocol.GridPrice, protocol.Point{At: math.MaxInt64 / msPerHour * msPerHour, Value: 1}},
 		{"its beginning", "over 90 days old", protocol.GridPrice, protocol.Point{At: math.MinInt64 / msPerHour * msPerHour, Value: 1}},
 		{"no quantity", "is no quantity", "wind", protocol.Point{At: after(1), Value: 1}},

@@ -39,7 +39,7 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 }
 
 // Rule returns what forecasts the prices of m best. A day-ahead market sells
-// tomorrow at the level of today, so Blend is a third better; what is dear in
+// tomorrow at the level of today, so Blend is far better; what is dear in
 // real time is often dear for an hour, which Blend would stretch.
 func (m Market) Rule() Rule {
 	if m.Ahead {

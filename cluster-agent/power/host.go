@@ -14,13 +14,13 @@ type Host struct {
 	Linger time.Duration       // how long an empty node stays awake
 }
 
-// DefaultHost returns the assumed host of a number of GPUs: 200 W and 80 W for
-// each GPU (its share of boards, fans and power supplies), 15 W asleep, 4 W
-// for a busy core, asleep after ten empty minutes. It fits the servers of
-// Acme's Seren cluster, of which the docs say more.
+// DefaultHost returns the assumed host of a number of GPUs: 300 W and 80 W for
+// each GPU (its part of boards, fans and power supplies), 15 W asleep, 4 W for
+// a busy core, asleep after ten empty minutes. With eight idle A100s that is
+// what an idle server of Acme's Seren cluster draws (docs/signals-and-power.md).
 func DefaultHost(gpus int) Host {
 	return Host{
-		Awake:  200_000 + 80_000*protocol.Milliwatts(gpus),
+		Awake:  300_000 + 80_000*protocol.Milliwatts(gpus),
 		Asleep: 15_000,
 		Core:   4_000,
 		Linger: 10 * time.Minute,

@@ -207,6 +207,14 @@ func TestAJobAddsItsPartAboveIdle(t *testing.T) {
 	}
 }
 
+// Idle servers of Acme's Seren cluster draw 1421 W (first percentile).
+func TestAnIdleServerDrawsWhatAcmeMeasured(t *testing.T) {
+	a100, _ := power.Default().Lookup("A100")
+	if got := power.DefaultHost(8).Idle(a100, 8); got < 1_350_000 || got > 1_500_000 {
+		t.Errorf("Idle of 8 A100 = %d mW; want about 1421 W", got)
+	}
+}
+
 func TestTablesAreReplacedNotChanged(t *testing.T) {
 	was := power.Default()
 	g, _ := was.Lookup("A40")
