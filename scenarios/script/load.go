@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -184,7 +185,7 @@ const mostFile = 256 << 20
 // open reads a whole file, so that nothing changes under the reader.
 func open(path string) (io.Reader, error) {
 	text, err := limited(path, mostFile)
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("script: %s: no such file: put it there, or say --data DIR for the folder that has it", path)
 	}
 	return bytes.NewReader(text), err
