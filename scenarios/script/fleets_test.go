@@ -85,14 +85,3 @@ func TestNamesOfOthersBecomeOurs(t *testing.T) {
 		}
 	}
 }
-
-func TestOfMarketsThatAreKnownTheKindIsKnown(t *testing.T) {
-	for _, tc := range []struct {
-		zone             string
-		published, known bool
-	}{{"DE", true, true}, {"US-MIDA-PJM", false, true}, {"AU-NSW", false, true}, {"KR", false, false}} {
-		if p, k := dayAhead(tc.zone); p != tc.published || k != tc.known {
-			t.Errorf("dayAhead(%s) = %v, %v; want %v, %v", tc.zone, p, k, tc.published, tc.known)
-		}
-	}
-}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/invent"
 	"github.com/gridbid/gridbid/scenarios/trace"
@@ -19,10 +19,6 @@ var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, pr
 // usualPUE is taken where no series and no constant is given: about what
 // operators report as the mean of large sites that are not new.
 const usualPUE = 1.2
-
-// after is how long signals go on past End: the last job may wait a day, and a
-// run of a day at the reference clock takes longer on a slow GPU.
-const after = 3 * day
 
 // grids give sites their signals.
 type grids struct {
@@ -64,16 +60,17 @@ func (g *grids) sites(out *Scenario) error {
 	for i, spec := range g.s.Sites {
 		site := Site{Name: spec.Name, Zone: spec.Zone, Signals: make(map[protocol.Quantity][]protocol.Point)}
 		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(1000 * v)) }
-		site.Host = power.Host{Awake: watts(spec.Host.Awake), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
+		site.Host = Host{Idle: watts(spec.Host.Idle), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
 		if err := g.signals(out, i, spec, &site); err != nil {
 			return err
 		}
 		average = average || spec.Region == nil
-		if err := g.cover(out, i, &site); err != nil {
+		if err := g.cover(out, i, site); err != nil {
 			return err
 		}
-		known := false
-		if site.DayAhead, known = dayAhead(spec.Zone); spec.DayAhead != nil {
+		market, known := grid.MarketOf(spec.Zone)
+		site.DayAhead = market.Ahead
+		if spec.DayAhead != nil {
 			site.DayAhead = *spec.DayAhead
 		} else if !known {
 			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
@@ -83,7 +80,7 @@ func (g *grids) sites(out *Scenario) error {
 	if average {
 		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
 	}
-	out.note("signals that end before %v (three days after the last arrival) go on as on their last day", out.End.Add(after))
+	out.note("past the end of a site's signals their last day repeats, for jobs that run on")
 	return nil
 }
 
@@ -153,9 +150,8 @@ func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error
 	return nil
 }
 
-// cover sees that a site's series begin a day before Start and reach End; past
-// their own end they repeat their last day until jobs have surely ended.
-func (g *grids) cover(out *Scenario, i int, site *Site) error {
+// cover sees that a site's series begin a day before Start and reach End.
+func (g *grids) cover(out *Scenario, i int, site Site) error {
 	for _, q := range quantities {
 		points := site.Signals[q]
 		if q == protocol.GridPUE && len(points) == 1 {
@@ -166,10 +162,6 @@ func (g *grids) cover(out *Scenario, i int, site *Site) error {
 			return g.s.where("sites", i)("%s: %s is given for %v..%v: want it from %v (a day before start) to %v",
 				site.Name, q, first, last.Add(time.Hour), out.Start.Add(-day), out.End)
 		}
-		for t := last.Add(time.Hour); t < out.End.Add(after); t = t.Add(time.Hour) {
-			points = append(points, protocol.Point{At: t, Value: points[len(points)-24].Value})
-		}
-		site.Signals[q] = points
 	}
 	return nil
 }
@@ -180,17 +172,4 @@ func names(zones []trace.Zone) []string {
 		out[i] = z.Name
 	}
 	return out
-}
-
-// dayAhead reports whether a zone's prices are published the day before, as far
-// as is known: markets of docs/scenarios.md.
-func dayAhead(zone string) (published, known bool) {
-	switch zone {
-	case "US-CAL-CISO", "US-TEX-ERCO", "US-NY-NYIS", "GB", "JP-TK", "IN-WE",
-		"AT", "BE", "CH", "DE", "DK-DK1", "ES", "FI", "FR", "IE", "NL", "NO", "PL", "PT", "SE-SE3", "SE-SE4":
-		return true, true
-	case "US-MIDA-PJM", "AU-NSW", "CA-ON", "SG", "BR-CS", "ZA":
-		return false, true
-	}
-	return false, false
 }

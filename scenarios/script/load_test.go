@@ -50,7 +50,7 @@ func sound(t *testing.T, s script.Scenario) {
 			if len(p) == 0 || p[0].At > s.Start.Add(-24*time.Hour) {
 				t.Fatalf("%s: %s of %s begins late: %v", s.Name, q, site.Name, p)
 			}
-			if q != protocol.GridPUE && p[len(p)-1].At < s.End.Add(71*time.Hour) {
+			if q != protocol.GridPUE && p[len(p)-1].At < s.End.Add(-time.Hour) {
 				t.Errorf("%s: %s of %s ends at %v", s.Name, q, site.Name, p[len(p)-1].At)
 			}
 			for i := 1; i < len(p); i++ {
@@ -320,7 +320,7 @@ func TestPathsStartFromTheScenariosFolderAndWordsOfTheCommandLineWin(t *testing.
 	text := `name: tiny
 window: {file: w.csv}
 sites:
-  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {awake: 100}}
+  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {idle: 100}}
   - {name: two, zone: Far_Away, day_ahead: true}
 nodes: {file: "${data}/n.csv", scale: 1}
 jobs: {trace: j.csv, from: 0, deferrable: 1, resident: 1, input: 0}
@@ -335,15 +335,11 @@ weights: {kappa: 0.5, late: 0}
 	}
 	sound(t, s)
 	one, two := s.Sites[0], s.Sites[1]
-	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host.Awake != 100_000 || !one.DayAhead {
+	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host.Idle != 100_000 || !one.DayAhead {
 		t.Errorf("site one = %+v", one)
 	}
 	if two.Signals[protocol.GridPrice][0].Value != 51000 || two.Signals[protocol.GridPUE][0].Value != 1200 || !two.DayAhead {
 		t.Errorf("site two = %+v", two)
-	}
-	// Past its end a series repeats its last day.
-	if c := two.Signals[protocol.GridCarbon]; len(c) != 120 || c[48].Value != c[24].Value || c[119].Value != c[47].Value {
-		t.Errorf("carbon of two = %v", c)
 	}
 	if gpus(one) != 2 || gpus(two) != 2 {
 		t.Errorf("%d and %d GPUs; want 2 and 2", gpus(one), gpus(two))
@@ -357,8 +353,17 @@ weights: {kappa: 0.5, late: 0}
 	if s.Weights != (script.Weights{Kappa: 500_000, Delay: 1e6}) {
 		t.Errorf("weights %+v", s.Weights)
 	}
-	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "Mystery is in no table") || !strings.Contains(notes, "two: no series of PUE: taken as 1.2") {
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "Mystery is in no table") || !strings.Contains(notes, "two: no series of PUE: taken as 1.2") ||
+		strings.Contains(notes, "nothing is known of the market") {
 		t.Errorf("notes %q", s.Notes)
+	}
+	// Of a zone that nobody knows, prices count as told in their own hour.
+	s, err = script.Window(script.Options{Window: filepath.Join(dir, "w.csv"), Jobs: filepath.Join(dir, "j.csv"), JobsFrom: new(int64), Fleet: filepath.Join(dir, "n.csv")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(s.Notes, "\n"); s.Sites[1].DayAhead || !s.Sites[0].DayAhead || s.Sites[1].Name != "far-away" || !strings.Contains(notes, "far-away: nothing is known of the market") {
+		t.Errorf("sites %+v, notes %q", s.Sites, s.Notes)
 	}
 	from := int64(4000)
 	s, err = script.Load(dir, script.Options{Data: dir, JobsFrom: &from, FleetScale: 0.5})

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -28,11 +27,11 @@ type Site struct {
 	Name  string // [a-z0-9-]
 	Zone  string // of the grid, as its source calls it
 	Nodes []Node
-	Host  power.Host // what the scenario says of its nodes; a zero is power.DefaultHost's
+	Host  Host
 
-	// Signals are the actual values, hourly: at least a day before Start, so
-	// that a forecast has a past to look at, and three days after End, where
-	// the last jobs run. A constant PUE is a single point.
+	// Signals are the actual values, hourly: from a day before Start at least,
+	// so that a forecast has a past to look at, to End at least. Whoever needs
+	// later hours repeats the last day. A constant PUE is a single point.
 	Signals map[protocol.Quantity][]protocol.Point
 
 	DayAhead bool // its prices are published the day before
@@ -46,6 +45,14 @@ type Node struct {
 	GPUs      int    // 0 for a machine without
 	Model     string // of its GPUs; "" without
 	GPUMemory protocol.MiB
+}
+
+// A Host overrides what a node of the site draws beside its GPUs. A zero is
+// power.DefaultHost's.
+type Host struct {
+	Idle   protocol.Milliwatts // awake, nothing running
+	Asleep protocol.Milliwatts
+	Core   protocol.Milliwatts // more for each busy core
 }
 
 // Weights turn carbon and time into money.

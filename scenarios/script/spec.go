@@ -95,7 +95,7 @@ type regionSpec struct {
 }
 
 type hostSpec struct {
-	Awake  float64 `yaml:"awake"`
+	Idle   float64 `yaml:"idle"`
 	Asleep float64 `yaml:"asleep"`
 	Core   float64 `yaml:"core"`
 }
