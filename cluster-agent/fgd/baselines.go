@@ -1,6 +1,9 @@
 package fgd
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // The published scores divide by the largest node of the published cluster,
 // not by the node's own size (§8).
@@ -99,7 +102,7 @@ func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 		if most {
 			left = all - left
 		}
-		sum += int64(float64(left) / float64(all) * 1000)
+		sum += left * 1000 / all
 		dims++
 	}
 	add(n.cpu-k.req.CPU, full.CPU)
@@ -113,20 +116,32 @@ func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 // anyOf draws one of the slots that can take k.
 func (c *Cluster) anyOf(k *class) int {
 	count := 0
-	for _, w := range k.scores.leaf {
-		count += bits.OnesCount64(w & ones) // each lane is 0 or 1
+	for s := range k.scores.scored() {
+		if k.fits(&c.nodes[s]) {
+			count++
+		} else {
+			k.scores.clear(s) // an old score
+		}
 	}
-	at := int(c.random(uint64(count)))
-	for i, w := range k.scores.leaf {
-		here := bits.OnesCount64(w & ones)
-		if at >= here {
-			at -= here
-			continue
+	n := int(c.random(uint64(count)))
+	for s := range k.scores.scored() {
+		if n == 0 {
+			return s
 		}
-		for w &= ones; at > 0; at-- {
-			w &= w - 1
-		}
-		return i*lanes + bits.TrailingZeros64(w)/16
+		n--
 	}
 	panic("fgd: a draw among no nodes") // Invariant: best found one
+}
+
+// scored is the slots that have a score, where no score is above 1.
+func (t *tree) scored() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, w := range t.leaf {
+			for ; w != 0; w &= w - 1 {
+				if !yield(i*lanes + bits.TrailingZeros64(w)/16) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package fgd
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // kind is what a request asks of a node's devices.
 type kind uint8
@@ -18,7 +21,10 @@ type class struct {
 	kind  kind
 	milli int16
 	gpus  uint8
+	idle  uint8 // fully idle devices that a node must have
+	any   bool  // any model will do
 	allow modelSet
+	fresh [maxShapes + 1]uint16 // scratch of refill: scores of idle nodes, less one
 
 	used   int64  // the cluster's clock when last asked
 	epoch  uint32 // of the cluster when last filled
@@ -50,7 +56,7 @@ func (c *Cluster) classOf(r Request) *class {
 		}
 		delete(c.classes, k.req)
 	}
-	*k = class{req: r, milli: int16(r.Milli), gpus: uint8(r.GPUs), allow: c.allowed(r.Models),
+	*k = class{req: r, milli: int16(r.Milli), gpus: uint8(r.GPUs), any: r.Models == "", allow: c.allowed(r.Models),
 		used: c.clock, epoch: c.epoch - 1, scores: k.scores}
 	switch {
 	case r.GPUs == 0:
@@ -58,30 +64,84 @@ func (c *Cluster) classOf(r Request) *class {
 	case r.Milli < whole:
 		k.kind = share
 	default:
-		k.kind = wholes
+		k.kind, k.idle = wholes, k.gpus
 	}
 	c.classes[r] = k
 	return k
 }
 
+// change says that a slot changed, and what it had left then, cut to 32 bits:
+// enough to pass over most of those that cannot take a request.
+type change struct {
+	slot, cpu, mem int32
+	maxFree        int16
+	idle           uint8
+}
+
 // refresh brings k's scores up to the state of the cluster. Invariant: each
-// slot that changed since k.cursor stands in the log after it.
+// slot that changed since k.cursor stands in the log after it; and a slot that
+// fits k has its score in k.scores, while one that does not may have an old one.
 func (c *Cluster) refresh(k *class) {
-	if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) {
-		k.scores.reset(len(c.nodes))
-		for s := range c.nodes {
-			k.scores.set(s, c.score(k, s))
+	if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) || !k.scores.holds(len(c.nodes)) {
+		c.refill(k)
+		return
+	}
+	cpu, mem := int32(min(k.req.CPU, math.MaxInt32)), int32(min(k.req.Memory, math.MaxInt32))
+	milli, idle := k.milli, k.idle
+	news := c.log[k.cursor:]
+	for i := range news {
+		e := &news[i]
+		if e.maxFree < milli || e.cpu < cpu || e.idle < idle || e.mem < mem {
+			continue
 		}
-		k.epoch = c.epoch
-	} else {
-		for pos := k.cursor; pos < len(c.log); pos++ {
-			s := int(c.log[pos])
-			if int(c.nodes[s].last) == pos { // else it changed again later
-				k.scores.set(s, c.score(k, s))
-			}
+		s := int(e.slot)
+		n := &c.nodes[s]
+		if int(n.last) == k.cursor+i && k.fits(n) { // else it changed again later
+			k.scores.set(s, c.score(k, s))
 		}
 	}
 	k.cursor = len(c.log)
+}
+
+// best finds the slot for k, brought up by refresh, and its score plus one; 0 if
+// there is none. Old scores of slots that do not fit are cleared as they are met.
+func (c *Cluster) best(k *class) (slot int, value uint16) {
+	for {
+		s, v := k.scores.best()
+		if v == 0 || k.fits(&c.nodes[s]) {
+			return s, v
+		}
+		k.scores.clear(s)
+	}
+}
+
+// refill scores all slots. Idle nodes of one shape score alike.
+func (c *Cluster) refill(k *class) {
+	k.scores.reset(len(c.nodes))
+	clear(k.fresh[:])
+	for s := range c.nodes {
+		n := &c.nodes[s]
+		if !k.fits(n) {
+			continue // reset has cleared it
+		}
+		if n.jobs > 0 || n.shape == 0 {
+			k.scores.set(s, c.score(k, s))
+			continue
+		}
+		v := k.fresh[n.shape]
+		if v == 0 {
+			v = c.score(k, s) + 1
+			k.fresh[n.shape] = v
+		}
+		k.scores.set(s, v-1)
+	}
+	k.epoch, k.cursor = c.epoch, len(c.log)
+}
+
+// fits says whether n has what k asks, device memory apart.
+func (k *class) fits(n *node) bool {
+	return k.milli <= n.maxFree && k.req.CPU <= n.cpu && k.req.Memory <= n.mem && k.idle <= n.idle &&
+		(k.any || k.allow.has(n.model))
 }
 
 // compact drops from the log all but the last entry of each slot.
@@ -91,11 +151,11 @@ func (c *Cluster) compact() {
 	}
 	moved := c.moved[:len(c.log)+1]
 	kept := 0
-	for pos, s := range c.log {
+	for pos, e := range c.log {
 		moved[pos] = int32(kept)
-		if n := &c.nodes[s]; int(n.last) == pos {
+		if n := &c.nodes[e.slot]; int(n.last) == pos {
 			n.last = int32(kept)
-			c.log[kept] = s
+			c.log[kept] = e
 			kept++
 		}
 	}
@@ -132,6 +192,9 @@ func (t *tree) reset(n int) {
 	t.top = zeroed(t.top, groups)
 }
 
+// holds says whether there is room for n slots.
+func (t *tree) holds(n int) bool { return n <= len(t.leaf)*lanes }
+
 func zeroed[T uint16 | uint64](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/8)
@@ -149,6 +212,13 @@ func (t *tree) set(s int, v uint16) {
 		if g := b / block; v > t.top[g] {
 			t.top[g] = v
 		}
+	}
+}
+
+// clear gives slot s the value 0.
+func (t *tree) clear(s int) {
+	if w, m := &t.leaf[s/lanes], uint64(0xffff)<<(s%lanes*16); *w&m != 0 {
+		*w &^= m
 	}
 }
 
@@ -202,11 +272,10 @@ func find(w []uint64, v uint16) int {
 }
 
 func highest(w []uint64) uint16 {
-	var m uint16
-	for _, x := range w {
-		for ; x != 0; x >>= 16 {
-			m = max(m, uint16(x))
-		}
+	var m uint64
+	for _, x := range w { // lanes below 1<<15, so each compares by itself
+		larger := ((x | highs) - m) & highs >> 15 * 0xffff
+		m = x&larger | m&^larger
 	}
-	return m
+	return max(uint16(m), uint16(m>>16), uint16(m>>32), uint16(m>>48))
 }

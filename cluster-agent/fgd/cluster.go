@@ -3,6 +3,7 @@ package fgd
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -12,16 +13,16 @@ type node struct {
 	free     [MaxGPUs]int16 // thousandths left of each device
 	last     int32          // where the log names this node last
 	jobs     int32
-	maxFree  int16 // the largest of free
+	maxFree  int16 // the largest of free; -1 if the node takes nothing new
 	tags     uint16
+	bucket   uint16 // of cpu among the target's CPU values
+	shape    uint16 // nodes of one shape are alike when idle; 0 is a shape of its own
 	model    uint8
 	gpus     uint8
 	idle     uint8 // fully idle devices
 	distinct uint8 // the first device of each distinct free > 0
-	open     bool  // takes new jobs
 	cordoned bool
 	present  bool
-	bucket   uint16 // of cpu among the target's CPU values
 }
 
 // Cluster is the state of a cluster's nodes, and decides who runs where.
@@ -37,18 +38,19 @@ type Cluster struct {
 	memory []int64 // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
 	tagged [][MaxGPUs + 2]uint16
 	models []string
+	shapes []Node // by node.shape, less one; names left out
 
 	target
 	rows  []int64 // U of a slot, for each CPU bucket; target.buckets wide
 	sumU  int64   // of all present nodes at their own bucket
 	sumT  int64   // idle thousandths of all present nodes
-	log   []int32 // slots, in the order they changed
+	log   []change
 	moved []int32 // scratch of compact
 
 	classes map[Request]*class
 	known   []*class // the same, in the order first asked
 	clock   int64    // counts uses of classes, for the least recently used
-	epoch   uint32   // of the target and of the number of slots
+	epoch   uint32   // of the target
 	rng     uint64
 
 	window window
@@ -138,7 +140,7 @@ func (c *Cluster) grow(n Node, i int) {
 		c.memory = append(c.memory, make([]int64, MaxGPUs)...)
 	}
 	if room := max(4*len(c.nodes), 1024); cap(c.log) < room {
-		log := make([]int32, len(c.log), 2*room)
+		log := make([]change, len(c.log), 2*room)
 		copy(log, c.log)
 		c.log = log
 	}
@@ -149,7 +151,7 @@ func (c *Cluster) grow(n Node, i int) {
 func (c *Cluster) fill(s int, n Node) {
 	c.caps[s] = n
 	m, _ := c.modelIndex(n.Model)
-	st := node{cpu: n.CPU, mem: n.Memory, gpus: uint8(n.GPUs), model: m, present: true}
+	st := node{cpu: n.CPU, mem: n.Memory, gpus: uint8(n.GPUs), model: m, shape: c.shape(n), present: true}
 	for i := range n.GPUs {
 		st.free[i] = whole
 	}
@@ -165,6 +167,24 @@ func (c *Cluster) fill(s int, n Node) {
 	c.tagged[s] = [MaxGPUs + 2]uint16{}
 	c.sumT += whole * int64(n.GPUs)
 	c.touch(s, 0)
+}
+
+// maxShapes bounds the search for a node's shape, and what a class remembers.
+const maxShapes = 64
+
+// shape numbers what n has, from 1; 0 once there are too many.
+func (c *Cluster) shape(n Node) uint16 {
+	n.Name = ""
+	for i, o := range c.shapes {
+		if o == n {
+			return uint16(i + 1)
+		}
+	}
+	if len(c.shapes) == maxShapes {
+		return 0
+	}
+	c.shapes = append(c.shapes, n)
+	return uint16(len(c.shapes))
 }
 
 // AddNode adds an idle node and returns its number: the lowest of those that
@@ -189,7 +209,6 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 	}
 	i := len(c.slot)
 	c.slot = append(c.slot, len(c.nodes))
-	c.epoch++
 	c.grow(n, i)
 	return i, nil
 }
@@ -265,37 +284,46 @@ func (c *Cluster) used(s int) int64 {
 // touch brings what is derived from slot s up to its state, and says in the
 // log that it changed. before is used(s) as it was.
 func (c *Cluster) touch(s int, before int64) {
+	c.devicesOf(s)
+	c.value(s)
+	c.changed(s, before)
+}
+
+// devicesOf derives what scoring reads of slot s's devices.
+func (c *Cluster) devicesOf(s int) {
 	n := &c.nodes[s]
 	n.maxFree, n.idle, n.distinct = 0, 0, 0
-	var idle uint8
 	for i, f := range n.free[:n.gpus] {
+		if f == 0 {
+			continue
+		}
 		if f == whole {
-			idle++
+			n.idle++
 		}
-		if f > n.maxFree {
-			n.maxFree = f
+		seen := false
+		for d := n.distinct; d != 0 && !seen; d &= d - 1 {
+			seen = n.free[bits.TrailingZeros8(d)] == f
 		}
-		if f > 0 {
-			seen := false
-			for d := n.distinct; d != 0; d &= d - 1 {
-				if n.free[bits.TrailingZeros8(d)] == f {
-					seen = true
-					break
-				}
-			}
-			if !seen {
-				n.distinct |= 1 << i
-			}
+		if !seen {
+			n.distinct |= 1 << i
+			n.maxFree = max(n.maxFree, f)
 		}
 	}
-	n.idle = idle
-	n.open = n.present && !n.cordoned && (c.cfg.MaxJobs == 0 || int(n.jobs) < c.cfg.MaxJobs)
-	c.value(s)
-	c.sumU += c.used(s) - before
+	if !n.present || n.cordoned || c.cfg.MaxJobs > 0 && int(n.jobs) >= c.cfg.MaxJobs {
+		n.maxFree = -1
+	}
+}
 
+// changed adds slot s's U to the sum, and s to the log.
+func (c *Cluster) changed(s int, before int64) {
+	c.sumU += c.used(s) - before
 	if len(c.log) == cap(c.log) {
 		c.compact()
 	}
+	n := &c.nodes[s]
 	n.last = int32(len(c.log))
-	c.log = append(c.log, int32(s))
+	c.log = append(c.log, change{
+		slot: int32(s), cpu: int32(min(n.cpu, math.MaxInt32)), mem: int32(min(n.mem, math.MaxInt32)),
+		maxFree: n.maxFree, idle: n.idle,
+	})
 }

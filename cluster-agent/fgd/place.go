@@ -56,7 +56,7 @@ func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
 // choose finds the node for k, and its score.
 func (c *Cluster) choose(k *class) (slot int, score uint16, ok bool) {
 	c.refresh(k)
-	s, v := k.scores.best()
+	s, v := c.best(k)
 	if v == 0 {
 		return 0, 0, false
 	}
@@ -161,6 +161,7 @@ func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
 func (c *Cluster) apply(s int, p Placement, sign int64) {
 	n, r := &c.nodes[s], &p.Request
 	before := c.used(s)
+	free, idle := n.free, n.idle
 	n.cpu -= sign * r.CPU
 	n.mem -= sign * r.Memory
 	n.jobs += int32(sign)
@@ -178,7 +179,13 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	if n.tags |= 1 << t; *count == 0 {
 		n.tags &^= 1 << t
 	}
-	c.touch(s, before)
+	c.devicesOf(s)
+	if sign > 0 {
+		c.revalue(s, p.Devices, free, idle)
+	} else {
+		c.value(s)
+	}
+	c.changed(s, before)
 }
 
 // tag is the size of a job as GPU clustering sees it (§8): 0 none, 1 to 8 whole

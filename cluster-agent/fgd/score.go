@@ -2,49 +2,55 @@ package fgd
 
 import "math/bits"
 
-// score is a node's score for k plus one, or 0 if it cannot take it.
+// score is the score for k of slot s, whose node fits, plus one; or 0 if it
+// lacks device memory.
 func (c *Cluster) score(k *class, s int) uint16 {
-	n := &c.nodes[s]
-	if !n.open || k.req.CPU > n.cpu || k.req.Memory > n.mem {
-		return 0
-	}
-	switch k.kind {
-	case share:
-		if k.milli > n.maxFree || !k.allow.has(n.model) {
-			return 0
-		}
-	case wholes:
-		if k.gpus > n.idle || !k.allow.has(n.model) {
-			return 0
-		}
-	}
 	if k.req.GPUMemory > 0 && !c.enough(k, s) {
 		return 0
 	}
-	if c.cfg.Policy != FGD {
+	switch {
+	case c.cfg.Policy != FGD:
 		return 1 + c.baseline(k, s)
-	}
-	if c.cfg.Reference > 0 {
+	case c.cfg.Reference > 0:
 		return 1 + c.referenceScore(k, s)
-	}
-	if k.kind == share {
-		devices := n.distinct
-		if k.req.GPUMemory > 0 {
-			devices = uint8(c.candidates(k, s))
-		}
-		var most int64 = minDelta
-		for ; devices != 0; devices &= devices - 1 {
-			if i := bits.TrailingZeros8(devices); n.free[i] >= k.milli {
-				most = max(most, c.shareDelta(k, s, i))
-			}
-		}
-		return 1 + c.steps.score(most)
+	case k.kind == share:
+		return 1 + c.steps.score(c.shareBest(k, s))
 	}
 	return 1 + c.steps.score(c.wholeDelta(k, s))
 }
 
-// minDelta is below every D*delta.
-const minDelta = -1 << 62
+// shareBest is the highest shareDelta of the devices of slot s that can take
+// share k. Of devices with as much left only the first is tried.
+func (c *Cluster) shareBest(k *class, s int) int64 {
+	n := &c.nodes[s]
+	t := &c.target
+	devices := n.distinct
+	if k.req.GPUMemory > 0 {
+		devices = uint8(c.candidates(k, s))
+	}
+	b := t.bucketOf(n.cpu - k.req.CPU)
+	at := int(n.model)*t.buckets + b
+	w := t.weight[at*t.levels : (at+1)*t.levels]
+	var best int64 = minDelta
+	for ; devices != 0; devices &= devices - 1 {
+		free := n.free[bits.TrailingZeros8(devices)&(MaxGPUs-1)]
+		left := free - k.milli
+		if left < 0 {
+			continue
+		}
+		u := int64(left)*w[t.level[left]] - int64(free)*w[t.level[free]]
+		if free == whole && t.several {
+			multi := t.multi[at*(MaxGPUs+1):]
+			u += multi[n.idle-1] - multi[n.idle]
+		}
+		best = max(best, u)
+	}
+	row := c.rows[s*t.buckets:]
+	return best + row[b] - row[n.bucket] + t.total*int64(k.milli)
+}
+
+// minDelta is below every D*delta, and far from overflow.
+const minDelta = -1 << 60
 
 // shareDelta is D times the fall of F, §6's delta, if share k goes to device i
 // of slot s.

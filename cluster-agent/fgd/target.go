@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -92,10 +93,11 @@ type target struct {
 	hint    []uint16
 	shift   uint
 
-	levels int // distinct Milli values of one-GPU classes, plus one
-	level  [whole + 1]uint16
-	weight []int64 // [model][bucket][level]
-	multi  []int64 // [model][bucket][idle], times 1000*idle
+	levels  int // distinct Milli values of one-GPU classes, plus one
+	level   [whole + 1]uint16
+	weight  []int64 // [model][bucket][level]
+	multi   []int64 // [model][bucket][idle], times 1000*idle
+	several bool    // multi is not all zero
 
 	steps steps
 	exact reference
@@ -203,6 +205,7 @@ func (c *Cluster) tables() {
 					}
 					continue
 				}
+				t.several = true
 				for idle := k.GPUs; idle <= MaxGPUs; idle++ {
 					t.multi[at*(MaxGPUs+1)+idle] += whole * int64(idle) * k.Count
 				}
@@ -243,11 +246,45 @@ func (c *Cluster) value(s int) {
 	w := c.weight[int(n.model)*c.buckets*c.levels:]
 	multi := c.multi[int(n.model)*c.buckets*(MaxGPUs+1):]
 	for b := range row {
-		u := multi[b*(MaxGPUs+1)+int(n.idle)]
-		for _, f := range n.free[:n.gpus] {
-			u += int64(f) * w[b*c.levels+int(c.level[f])]
+		row[b] = multi[b*(MaxGPUs+1)+int(n.idle)]
+	}
+	for _, f := range n.free[:n.gpus] {
+		if f == 0 {
+			continue
 		}
-		row[b] = u
+		at := int(c.level[f])
+		for b := range row {
+			row[b] += int64(f) * w[at]
+			at += c.levels
+		}
+	}
+}
+
+// revalue is value after slot s took something: its devices d had so much free,
+// and so many were idle. Invariant: its bucket did not rise, so that the row is
+// there, and only the changed devices' terms are to be exchanged.
+func (c *Cluster) revalue(s int, d Devices, free [MaxGPUs]int16, idle uint8) {
+	n := &c.nodes[s]
+	top := c.bucketOf(n.cpu)
+	n.bucket = uint16(top)
+	if d == 0 {
+		return
+	}
+	row := c.rows[s*c.buckets : s*c.buckets+top+1]
+	if n.idle != idle && c.several {
+		multi := c.multi[int(n.model)*c.buckets*(MaxGPUs+1):]
+		for b := range row {
+			row[b] += multi[b*(MaxGPUs+1)+int(n.idle)] - multi[b*(MaxGPUs+1)+int(idle)]
+		}
+	}
+	w := c.weight[int(n.model)*c.buckets*c.levels:]
+	i := bits.TrailingZeros8(uint8(d))
+	was, is := int64(free[i]), int64(n.free[i])
+	wasLevel, isLevel := int(c.level[was]), int(c.level[is])
+	was *= int64(d.Count()) // several devices are whole, all alike
+	for b := range row {
+		row[b] += is*w[isLevel] - was*w[wasLevel]
+		w = w[c.levels:]
 	}
 }
 

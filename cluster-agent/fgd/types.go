@@ -29,6 +29,9 @@ type Request struct {
 // Total is the thousandths of a GPU that r takes in all.
 func (r Request) Total() int64 { return int64(r.GPUs) * r.Milli }
 
+// most is the largest amount of CPU or memory, so that no sum overflows.
+const most = 1 << 48
+
 // plain clears what a CPU-only request does not mean.
 func (r Request) plain() Request {
 	if r.GPUs == 0 {
@@ -42,6 +45,8 @@ func (r Request) check() error {
 	switch {
 	case r.CPU < 0 || r.Memory < 0 || r.GPUMemory < 0:
 		return errors.New("negative amount")
+	case r.CPU > most || r.Memory > most || r.GPUMemory > most:
+		return errors.New("amount too large")
 	case r.GPUs < 0 || r.GPUs > MaxGPUs:
 		return fmt.Errorf("%d GPUs, want 0 to %d", r.GPUs, MaxGPUs)
 	case r.GPUs > 0 && (r.Milli < 1 || r.Milli > whole):
@@ -66,6 +71,8 @@ func (n Node) check() error {
 	switch {
 	case n.CPU < 0 || n.Memory < 0 || n.GPUMemory < 0:
 		return fmt.Errorf("node %q has a negative amount", n.Name)
+	case n.CPU > most || n.Memory > most || n.GPUMemory > most:
+		return fmt.Errorf("node %q has too large an amount", n.Name)
 	case n.GPUs < 0 || n.GPUs > MaxGPUs:
 		return fmt.Errorf("node %q has %d GPUs, want 0 to %d", n.Name, n.GPUs, MaxGPUs)
 	}
@@ -131,6 +138,15 @@ func (p Policy) String() string {
 		return policyNames[p]
 	}
 	return fmt.Sprintf("policy(%d)", uint8(p))
+}
+
+// Policies is all policies.
+func Policies() []Policy {
+	out := make([]Policy, numPolicies)
+	for p := range out {
+		out[p] = Policy(p)
+	}
+	return out
 }
 
 // ParsePolicy reads a policy's name, as String writes it.

@@ -15,8 +15,8 @@ import (
 // Seeds are those of the published runs.
 var Seeds = [...]int64{42, 43, 44, 45, 46, 47, 48, 49, 50, 51}
 
-// Published names the policies as the published results do.
-var Published = map[string]fgd.Policy{
+// published names the policies as the published results do.
+var published = map[string]fgd.Policy{
 	"01-Random": fgd.Random, "02-DotProd": fgd.DotProd, "03-GpuClustering": fgd.GPUClustering,
 	"04-GpuPacking": fgd.GPUPacking, "05-BestFit": fgd.BestFit, "06-FGD": fgd.FGD,
 }
@@ -90,55 +90,8 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 	}
 }
 
-// MeanSD is the mean of runs, and their sample standard deviation. Curves are
-// left out.
-func MeanSD(runs []Run) (mean, sd Run) {
-	stat := func(of func(*Run) *float64) {
-		m, s := meanSD(len(runs), func(i int) float64 { return *of(&runs[i]) })
-		*of(&mean), *of(&sd) = m, s
-	}
-	stat(func(r *Run) *float64 { return &r.FinalAlloc })
-	stat(func(r *Run) *float64 { return &r.Failed })
-	stat(func(r *Run) *float64 { return &r.Decisions })
-	stat(func(r *Run) *float64 { return &r.NsPerChoice })
-	mean.Load, sd.Load = map[string]Point{}, map[string]Point{}
-	for _, load := range Loads {
-		key := strconv.Itoa(load)
-		var points []Point
-		for _, r := range runs {
-			if p, ok := r.Load[key]; ok {
-				points = append(points, p)
-			}
-		}
-		if len(points) == 0 {
-			continue
-		}
-		var m, s Point
-		for _, metric := range metrics {
-			*metric.of(&m), *metric.of(&s) = meanSD(len(points), func(i int) float64 { return *metric.of(&points[i]) })
-		}
-		mean.Load[key], sd.Load[key] = m, s
-	}
-	return mean, sd
-}
-
-func meanSD(n int, at func(int) float64) (mean, sd float64) {
-	for i := range n {
-		mean += at(i)
-	}
-	mean /= float64(n)
-	for i := range n {
-		d := at(i) - mean
-		sd += float64(d * d)
-	}
-	if n > 1 {
-		sd = math.Sqrt(sd / float64(n-1))
-	}
-	return mean, sd
-}
-
-// Worst is the largest difference between e and a mean, in points, and where.
-func (e Expected) Worst(mean Run) (diff float64, where string) {
+// worst is the largest difference between e and a mean, in points, and where.
+func (e Expected) worst(mean Run) (diff float64, where string) {
 	for i, load := range Loads {
 		got, ok := mean.Load[strconv.Itoa(load)]
 		want := e.Mean[i]
@@ -161,4 +114,84 @@ func Workload(file string) string {
 		file = file[i+1:]
 	}
 	return strings.TrimSuffix(file, ".csv")
+}
+
+// Tolerance is how far, in points, a mean may be from the published one.
+const Tolerance = 0.02
+
+// A Verdict is how one policy's means on one trace compare with the published.
+type Verdict struct {
+	Expected
+	Ours  Run // mean over Seeds
+	Worst float64
+	Where string // the figure that differs by Worst
+	// Z, for Random, whose draws cannot be repeated, is the distance of the
+	// mean allocation at load 100 in standard errors.
+	Z      float64
+	Within bool
+	// Integers is Worst when FGD decides in integers, as live clusters do.
+	Integers float64
+}
+
+// Parity replays the published seeds of e's policy as the published program
+// did, and compares. An error is a trace that cannot be replayed.
+func (t *Trace) Parity(e Expected) (Verdict, error) {
+	policy, ok := published[e.Policy]
+	if !ok {
+		return Verdict{}, fmt.Errorf("pack: %s: no policy of ours", e.Policy)
+	}
+	all := func(reference bool) (mean, sd Run, err error) {
+		runs := make([]Run, len(Seeds))
+		for i, seed := range Seeds {
+			if runs[i], err = t.Replay(Options{Policy: policy, Tune: 1.3, Reference: reference}, seed); err != nil {
+				return mean, sd, err
+			}
+		}
+		mean, sd = MeanSD(runs)
+		return mean, sd, nil
+	}
+	mean, sd, err := all(true)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Expected: e, Ours: mean}
+	v.Worst, v.Where = e.worst(mean)
+	v.Within = v.Worst <= Tolerance
+	switch policy {
+	case fgd.Random:
+		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
+		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((own*own+theirs*theirs)/float64(len(Seeds)))
+		v.Within = math.Abs(v.Z) <= 4
+	case fgd.FGD:
+		exact, _, err := all(false)
+		if err != nil {
+			return Verdict{}, err
+		}
+		v.Integers, _ = e.worst(exact)
+	}
+	return v, nil
+}
+
+// WriteParity writes verdicts as a table in Markdown.
+func WriteParity(w io.Writer, verdicts []Verdict) error {
+	var b strings.Builder
+	b.WriteString("| trace | policy | 90 | 100 | 110 | 120 | 130 | largest difference | |\n|---|---|--:|--:|--:|--:|--:|---|---|\n")
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "| %s | %s |", strings.TrimPrefix(v.Trace, "openb_pod_list_"), v.Policy)
+		for _, load := range Loads {
+			fmt.Fprintf(&b, " %.2f |", v.Ours.Load[strconv.Itoa(load)].Alloc)
+		}
+		fmt.Fprintf(&b, " %.4f %s |", v.Worst, v.Where)
+		switch {
+		case !v.Within:
+			b.WriteString(" **differs**")
+		case v.Z != 0:
+			fmt.Fprintf(&b, " %+.1f standard errors at 100", v.Z)
+		case v.Integers != 0:
+			fmt.Fprintf(&b, " in integers %.4f", v.Integers)
+		}
+		b.WriteString(" |\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

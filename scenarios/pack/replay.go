@@ -128,24 +128,9 @@ func (t *Trace) curve(events []event) []*Point {
 		if s.n == 0 {
 			s = near[k]
 		}
-		if s.n > 0 {
-			points[k] = &Point{s.Alloc / s.n, s.Frag / s.n, s.Ratio / s.n}
-		}
+		points[k] = s.mean()
 	}
 	return points
-}
-
-// sum adds up points for a mean.
-type sum struct {
-	Point
-	n float64
-}
-
-func (s *sum) add(p Point) {
-	s.Alloc += p.Alloc
-	s.Frag += p.Frag
-	s.Ratio += p.Ratio
-	s.n++
 }
 
 func round2(x float64) float64 { return math.Round(x*100) / 100 }

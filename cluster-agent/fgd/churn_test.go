@@ -1,0 +1,191 @@
+package fgd
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+)
+
+// openb is a cluster shaped like the published one, copies times 1,213 nodes
+// (specification §1), and requests like those of its default trace, with how
+// often they come.
+func openb(copies int) (nodes []Node, requests []Request, target []Class) {
+	shapes := []struct {
+		cpu, mem int64
+		gpus     int
+		model    string
+		count    int
+	}{
+		{96000, 393216, 8, "G2", 549}, {104000, 524288, 2, "T4", 387}, {16000, 122880, 2, "P100", 107},
+		{128000, 786432, 8, "G3", 39}, {32000, 131072, 4, "V100M16", 28}, {64000, 262144, 2, "P100", 22},
+		{96000, 786432, 8, "V100M32", 21}, {8000, 32768, 1, "V100M16", 19}, {96000, 393216, 4, "T4", 17},
+		{48000, 376832, 4, "V100M32", 9}, {64000, 262144, 8, "V100M16", 7}, {8000, 61440, 2, "P100", 5},
+		{128000, 1048576, 1, "A10", 2}, {82000, 344064, 8, "V100M16", 1},
+	}
+	for range copies {
+		for _, s := range shapes {
+			for range s.count {
+				nodes = append(nodes, Node{CPU: s.cpu, Memory: s.mem, GPUs: s.gpus, Model: s.model})
+			}
+		}
+	}
+	r := rand.New(rand.NewSource(1))
+	r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	millis := []int64{50, 110, 160, 220, 230, 320, 330, 370, 460, 470, 550, 590, 650, 810}
+	var classes []Class
+	for i := range 150 {
+		q := Request{CPU: int64(1+r.Intn(12)) * 1000, Memory: int64(1+r.Intn(12)) << 11}
+		switch k := r.Intn(100); {
+		case k < 13:
+		case k < 50:
+			q.GPUs, q.Milli = 1, millis[r.Intn(len(millis))]
+		case k < 97:
+			q.GPUs, q.Milli = 1, 1000
+		default:
+			q.GPUs, q.Milli = []int{2, 4, 8}[r.Intn(3)], 1000
+		}
+		count := 1200 / (i + 1) // few kinds make most of the work
+		classes = append(classes, Class{q, int64(count)})
+		for range count {
+			requests = append(requests, q)
+		}
+	}
+	r.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
+	return nodes, requests, Popular(classes, 95)
+}
+
+// churn is a full cluster in which jobs come and go.
+type churn struct {
+	c        *Cluster
+	requests []Request
+	running  []Placement
+	rand     *rand.Rand
+	at       int
+}
+
+func newChurn(tb testing.TB, cfg Config, copies int) *churn {
+	nodes, requests, target := openb(copies)
+	c, err := New(cfg, nodes, target)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h := &churn{c: c, requests: requests, rand: rand.New(rand.NewSource(2))}
+	for failed := 0; failed < 1000; {
+		if !h.place() {
+			failed++
+		}
+	}
+	for range 20000 { // until the mix is that of a cluster long in use
+		h.step()
+	}
+	return h
+}
+
+func (h *churn) place() bool {
+	p, ok := h.c.Place(h.requests[h.at])
+	h.at = (h.at + 1) % len(h.requests)
+	if ok {
+		h.running = append(h.running, p)
+	}
+	return ok
+}
+
+// step ends a job and places the next.
+func (h *churn) step() {
+	if len(h.running) > 0 {
+		i := h.rand.Intn(len(h.running))
+		if err := h.c.Release(h.running[i]); err != nil {
+			panic(err)
+		}
+		h.running[i] = h.running[len(h.running)-1]
+		h.running = h.running[:len(h.running)-1]
+	}
+	h.place()
+}
+
+// TestLongChurn goes through what short histories do not reach: a log that is
+// compacted, and more nodes than one block of scores.
+func TestLongChurn(t *testing.T) {
+	h := newChurn(t, Config{}, 1)
+	v := newNaive(Config{}, h.c.caps, h.c.Target())
+	compacted, end := 0, len(h.c.log)
+	for i := range 12000 {
+		h.step()
+		if len(h.c.log) < end {
+			compacted++
+		}
+		end = len(h.c.log)
+		if i%100 == 0 {
+			n := Node{CPU: 96000, Memory: 393216, GPUs: 8, Model: "G2"}
+			if _, err := h.c.AddNode(n); err != nil {
+				t.Fatal(err)
+			}
+			v.nodes, v.rank = append(v.nodes, idleNaive(n)), append(v.rank, len(v.rank))
+		}
+		if i%500 != 499 {
+			continue
+		}
+		for j := range v.nodes {
+			v.nodes[j] = idleNaive(h.c.caps[j])
+		}
+		for _, p := range h.running {
+			v.nodes[p.Node].apply(p, 1)
+		}
+		for _, r := range h.requests[i%1000 : i%1000+10] {
+			want, score, ok := v.place(r)
+			if q := h.c.Quote(r); q.Fits != ok || ok && (q.Placement != want || q.Score != score*10) {
+				t.Fatalf("step %d: Quote(%+v) = %+v; want %+v, score %d, %v", i, r, q, want, score*10, ok)
+			}
+		}
+	}
+	if compacted == 0 || len(v.nodes) < 1280 {
+		t.Errorf("the log was compacted %d times and there are %d nodes; the test proves nothing", compacted, len(v.nodes))
+	}
+}
+
+// TestSteadyStateAllocatesNothing is the promise of the package doc.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	h := newChurn(t, Config{}, 1)
+	if n := testing.AllocsPerRun(5000, h.step); n != 0 {
+		t.Errorf("a release and a decision allocate %v times; want 0", n)
+	}
+	quotes := make([]Quote, 0, 10)
+	if n := testing.AllocsPerRun(1000, func() { h.c.QuoteBatch(h.requests[:10], quotes[:0]) }); n != 0 {
+		t.Errorf("ten quotes allocate %v times; want 0", n)
+	}
+}
+
+// BenchmarkSteadyState is a decision in a full cluster where jobs come and go:
+// release one, decide and take one. It should not grow with the cluster.
+func BenchmarkSteadyState(b *testing.B) {
+	for _, copies := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("%d nodes", 1213*copies), func(b *testing.B) {
+			h := newChurn(b, Config{}, copies)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.step()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/decision")
+		})
+	}
+}
+
+// BenchmarkQuote is a quote for a kind of request seen before, nothing having
+// changed since, and one with a placement in between.
+func BenchmarkQuote(b *testing.B) {
+	h := newChurn(b, Config{}, 1)
+	b.Run("unchanged", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			h.c.Quote(h.requests[i%1024])
+		}
+	})
+	b.Run("batch of 64 after a change", func(b *testing.B) {
+		quotes := make([]Quote, 0, 64)
+		for b.Loop() {
+			h.step()
+			quotes = h.c.QuoteBatch(h.requests[:64], quotes[:0])
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/quote")
+	})
+}
