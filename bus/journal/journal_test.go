@@ -166,8 +166,9 @@ func TestDamageIsNamed(t *testing.T) {
 		return bad
 	}
 	swap := bytes.Clone(data)
-	copy(swap[frame:], data[frame+size:frame+2*size+1]) // the second is a byte longer
-	copy(swap[frame+size+1:], data[frame:frame+size])
+	second := frame + size
+	third := second + 1 + int(data[second]) + linkSize
+	copy(swap[copy(swap[frame:], data[second:third])+frame:], data[frame:second])
 	for _, tc := range []struct {
 		name string
 		data []byte
