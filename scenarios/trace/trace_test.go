@@ -76,6 +76,7 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"PUE that stops", windowHead + good + row("DE", 1, "1", "1", ""), "w.csv:3: pue_model is empty"},
 		{"PUE that begins late", windowHead + row("DE", 0, "1", "1", "") + row("DE", 1, "1", "1", "1"), "zone DE: pue_model begins"},
 		{"a gap", windowHead + good + row("DE", 3, "1", "1", "1"), "w.csv:3: price_usd_per_mwh: 2 hours are missing before 2022-04-13T03:00:00Z: add them, or allow"},
+		{"a gap of one hour", windowHead + good + row("DE", 2, "1", "1", "1"), "w.csv:3: price_usd_per_mwh: 1 hours are missing before 2022-04-13T02:00:00Z"},
 		{"an hour twice", windowHead + good + good, "w.csv:3: price_usd_per_mwh: hour 2022-04-13T00:00:00Z stands twice"},
 		{"hours out of order", windowHead + row("DE", 5, "1", "1", "1") + good, "w.csv:3: price_usd_per_mwh: hour 2022-04-13T00:00:00Z comes after"},
 		{"half an hour", windowHead + "2022-04-13T00:30:00Z,DE,1,1,1,0,1\n", `w.csv:2: time_utc is "2022-04-13T00:30:00Z": want a whole hour`},
