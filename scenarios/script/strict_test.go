@@ -179,3 +179,18 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestTheExampleOfTheDocsFollowsTheSchema(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/scenarios.md has no example")
+	}
+	if err := script.Check(file(t, example)); err != nil {
+		t.Errorf("Check of the example = %v", err)
+	}
+}
