@@ -83,7 +83,24 @@ func (w *wire) want(f form, what string) int {
 	return n
 }
 
-func (w *wire) int() int64 { return int64(w.want(number, "an integer")) }
+// int reads an integer. Most are small, or times and energies of eight bytes.
+func (w *wire) int() int64 {
+	if rest := w.data[w.at:]; w.err == nil && len(rest) >= 9 {
+		switch c := rest[0]; {
+		case c < 0x80:
+			w.at++
+			return int64(c)
+		case c == 0xce:
+			w.at += 5
+			return int64(binary.BigEndian.Uint32(rest[1:]))
+		case c == 0xcf:
+			w.at += 9
+			return int64(binary.BigEndian.Uint64(rest[1:]))
+		}
+	}
+	return int64(w.want(number, "an integer"))
+}
+
 func (w *wire) bool() bool { return w.want(truth, "true or false") == 1 }
 func (w *wire) list() int  { return w.want(list, "a list") }
 

@@ -175,12 +175,34 @@ func (w *wire) skip(depth int) {
 			if w.err != nil {
 				return
 			}
-			if f == table {
+			if f == table && !w.skipNumber() {
 				w.skip(depth + 1)
 			}
-			w.skip(depth + 1)
+			if !w.skipNumber() {
+				w.skip(depth + 1)
+			}
 		}
 	}
+}
+
+// skipNumber skips a whole number, if that is what comes: most values are.
+func (w *wire) skipNumber() bool {
+	rest := w.data[w.at:]
+	if len(rest) == 0 {
+		return false
+	}
+	size := 1
+	switch c := rest[0]; {
+	case c >= 0xcc && c <= 0xd3:
+		size += 1 << (c & 3)
+	case c >= 0x80 && c < 0xe0:
+		return false
+	}
+	if len(rest) < size {
+		return false // skip will complain
+	}
+	w.at += size
+	return true
 }
 
 // take asks for memory for n values of size bytes, before it is made.
