@@ -1,0 +1,188 @@
+// Package report shows a replay to people: a table for the terminal, JSON for
+// programs, and a page with charts.
+//
+// Promises: a page needs nothing but itself: no script, no font and no picture
+// is fetched; names from outside are text wherever they appear; the same Day
+// gives the same bytes of page and SVG. A chart is drawn once, by one piece of
+// code, for SVG, PNG and page.
+//
+// The figures are those of coordinator/record; words about one job are in
+// coordinator/narrate.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Day is what a replay has to show. Series begin at Start, have one value
+// for each Step, and may be shorter than the others; sites are in one order
+// throughout.
+type Day struct {
+	Scenario, About string
+	Start, End      protocol.Time
+	Step            time.Duration // of all series; 0 is an hour
+	Sites           []Site
+	Policies        []Policy // in the order to be shown
+	Notes           []string // what was assumed, cut or filled
+}
+
+// A Site is a site's grid, as it was.
+type Site struct {
+	Name   string
+	GPUs   protocol.Milli
+	Price  []protocol.Microdollars // per kWh
+	Carbon []protocol.Milligrams   // per kWh
+}
+
+// A Policy is one replay of the day.
+type Policy struct {
+	Totals record.Totals
+	Busy   [][]protocol.Milli // GPUs held, by site, then by step
+}
+
+// JSON writes the totals as docs/replay-json.md says.
+func JSON(w io.Writer, all []record.Totals) error {
+	if all == nil {
+		all = []record.Totals{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return fmt.Errorf("report: write totals as JSON: %w", err)
+	}
+	return nil
+}
+
+// Write makes dir hold index.html, and each chart as an SVG and a PNG in
+// dir/charts. It returns the page's path.
+func Write(dir string, d Day) (string, error) {
+	d = d.tidy()
+	folder := filepath.Join(dir, "charts")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("report: make the folder of charts: %w", err)
+	}
+	all := charts(d)
+	for _, c := range all {
+		picture, err := c.png()
+		if err != nil {
+			return "", err
+		}
+		vector, err := c.svg()
+		if err != nil {
+			return "", err
+		}
+		for ext, data := range map[string][]byte{".svg": vector, ".png": picture} {
+			if err := os.WriteFile(filepath.Join(folder, c.name+ext), data, 0o644); err != nil {
+				return "", fmt.Errorf("report: write a chart: %w", err)
+			}
+		}
+	}
+	path := filepath.Join(dir, "index.html")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("report: write the page: %w", err)
+	}
+	err = page(f, d, all)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return "", fmt.Errorf("report: write the page: %w", err)
+	}
+	return path, nil
+}
+
+// tidy returns d with texts that charts can hold and a step above zero.
+func (d Day) tidy() Day {
+	if d.Step <= 0 {
+		d.Step = time.Hour
+	}
+	d.Scenario, d.About = plain(d.Scenario), plain(d.About)
+	notes := make([]string, len(d.Notes))
+	for i, n := range d.Notes {
+		notes[i] = plain(n)
+	}
+	d.Notes = notes
+	sites := make([]Site, len(d.Sites))
+	for i, s := range d.Sites {
+		s.Name = plain(s.Name)
+		sites[i] = s
+	}
+	d.Sites = sites
+	policies := make([]Policy, len(d.Policies))
+	for i, p := range d.Policies {
+		p.Totals.Policy = plain(p.Totals.Policy)
+		policies[i] = p
+	}
+	d.Policies = policies
+	return d
+}
+
+// Compared says in a paragraph what was compared, and what came out.
+func Compared(d Day) string {
+	d = d.tidy()
+	if len(d.Policies) == 0 {
+		return "Nothing was replayed."
+	}
+	first := d.Policies[0].Totals
+	s := fmt.Sprintf("%s replayed the same day: %s that arrive from %s to %s UTC, at %s with %s GPUs. ",
+		number(len(d.Policies), "policy", "policies"), number(first.Jobs, "job", "jobs"),
+		d.Start.Go().Format("2 Jan 2006 15:04"), d.End.Go().Format("2 Jan 2006 15:04"),
+		number(len(d.Sites), "site", "sites"), gpus(d.Sites))
+	if len(d.Policies) == 1 {
+		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
+	}
+	best, base := first, first
+	for _, p := range d.Policies {
+		if p.Totals.ObjectiveUSD < best.ObjectiveUSD {
+			best = p.Totals
+		}
+		if p.Totals.Policy == "home-fifo" {
+			base = p.Totals
+		}
+	}
+	s += "They saw the same prices, carbon intensities and machines; only the rule that chooses site and hour differs. "
+	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))
+	if base.Policy != best.Policy && base.ObjectiveUSD > 0 {
+		s += fmt.Sprintf(", %.1f %% below %s", 100*(1-best.ObjectiveUSD/base.ObjectiveUSD), base.Policy)
+	}
+	return s + "."
+}
+
+func gpus(sites []Site) string {
+	var sum protocol.Milli
+	for _, s := range sites {
+		sum += s.GPUs
+	}
+	return grouped(int64(sum / 1000))
+}
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(int64(n)) + " " + many
+}
+
+// slug returns a name that is safe as a file's, on any system.
+func slug(name string) string {
+	s := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c + 'a' - 'A'
+		}
+		return '-'
+	}, name)
+	return s[:min(len(s), 40)]
+}

@@ -1,0 +1,303 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata; read what changed before you commit")
+var pages = flag.String("pages", "", "write the pages of the tests under this folder")
+
+const midnight protocol.Time = 1_649_808_000_000 // 2022-04-13T00:00:00Z
+
+// sample is a made-up day: six sites and nine policies, with the shapes that
+// real ones have.
+func sample() Day {
+	d := Day{
+		Scenario: "six-regions", About: "A made-up day of six regions.",
+		Start: midnight, End: midnight.Add(48 * time.Hour), Step: time.Hour,
+		Notes: []string{"Jobs that name no home live where they were first seen."},
+	}
+	for i, name := range []string{"california", "germany", "great-britain", "ontario", "sweden", "texas"} {
+		s := Site{Name: name, GPUs: 64_000}
+		for h := range 48 {
+			day := math.Sin(float64(h-8+2*i) / 24 * 2 * math.Pi)
+			s.Price = append(s.Price, protocol.Microdollars(1000*(40+15*float64(i)+35*day)))
+			s.Carbon = append(s.Carbon, protocol.Milligrams(1000*(70+70*float64((i*5)%6)+40*day)))
+		}
+		d.Sites = append(d.Sites, s)
+	}
+	for i, name := range []string{
+		"auction", "home-fifo", "round-robin", "random", "k8s-least-allocated", "k8s-most-allocated",
+		"cheapest-now", "greenest-now", "carbon-threshold",
+	} {
+		f := 1 + 0.11*float64(i)
+		p := Policy{Totals: record.Totals{
+			Scenario: d.Scenario, Policy: name, Jobs: 2000, Placed: 1996, Unplaced: 4, Late: 3 * i,
+			EnergyKWh: 8123.4 * f, CarbonKg: 1604.2 * f, CostUSD: 402.11 * f, CarbonUSD: 160.42 * f,
+			TransferUSD: 12.5 * f, DelayUSD: 21 * f, LateUSD: 4.4 * float64(i), GPUUtil: 0.61, FragRatio: 0.04 * f,
+			WaitS:    record.Spread{Mean: 4000 / f, P50: 600 / f, P95: 30_000 / f},
+			JCTS:     record.Spread{Mean: 9000, P95: 61_234},
+			Slowdown: record.Spread{Mean: 2.3, P95: 14.31},
+		}}
+		p.Totals.ObjectiveUSD = p.Totals.CostUSD + p.Totals.CarbonUSD + p.Totals.TransferUSD + p.Totals.DelayUSD + p.Totals.LateUSD
+		for k := range d.Sites {
+			var row []protocol.Milli
+			for h := range 48 {
+				row = append(row, protocol.Milli(1000*(25+20*math.Sin(float64(h+3*k+i)/24*2*math.Pi))))
+			}
+			p.Busy = append(p.Busy, row)
+		}
+		d.Policies = append(d.Policies, p)
+	}
+	return d
+}
+
+// pageOf returns the page of d. With -pages it and its charts are kept, to be
+// looked at.
+func pageOf(t *testing.T, d Day) string {
+	t.Helper()
+	if *pages != "" {
+		if _, err := Write(filepath.Join(*pages, strings.ReplaceAll(t.Name(), "/", "-")), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	d = d.tidy()
+	if err := page(&out, d, charts(d)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestThePageAndItsChartsAreTheSameBytesTwice(t *testing.T) {
+	d := sample()
+	d.Policies = d.Policies[:2]
+	a, b := t.TempDir(), t.TempDir()
+	for _, dir := range []string{a, b} {
+		if _, err := Write(dir, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(a, "charts", "*"))
+	if err != nil || len(files) != 2*10 {
+		t.Fatalf("%d charts, %v; want 10 as SVG and PNG", len(files), err)
+	}
+	for _, f := range append(files, filepath.Join(a, "index.html")) {
+		x, _ := os.ReadFile(f)
+		rest, _ := filepath.Rel(a, f)
+		y, err := os.ReadFile(filepath.Join(b, rest))
+		if err != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s differs between two runs (%v)", rest, err)
+		}
+		if strings.HasSuffix(f, ".png") {
+			if im, err := png.Decode(bytes.NewReader(x)); err != nil || im.Bounds().Dx() != 960 {
+				t.Errorf("%s: %v; want a picture 960 pixels wide", rest, err)
+			}
+		}
+	}
+}
+
+func TestThePageFetchesNothing(t *testing.T) {
+	html := pageOf(t, sample())
+	for _, bad := range []string{"<script", "<link rel=\"stylesheet", "@import", "url(", "src=", "xlink:href", "https://", "<iframe", "<?xml"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	for _, m := range regexp.MustCompile(`http://[^"]*`).FindAllString(html, -1) {
+		if m != "http://www.w3.org/2000/svg" && m != "http://www.w3.org/1999/xlink" {
+			t.Errorf("the page holds %q", m)
+		}
+	}
+	if strings.Contains(html, "#1B1F24\"") {
+		t.Error("a chart has a colour of its own; want the page's variables, for dark screens")
+	}
+}
+
+func TestHostileNamesAreText(t *testing.T) {
+	d := sample()
+	const evil = "</text><script>alert(1)</script>\x1b\u202e&\"'"
+	d.Scenario, d.About, d.Notes = evil, evil, []string{evil}
+	d.Sites[0].Name, d.Policies[0].Totals.Policy, d.Policies[1].Totals.Policy = evil, evil, "../../"+evil
+	html := pageOf(t, d)
+	if strings.Contains(html, "<script") || strings.Contains(html, "\x1b") {
+		t.Error("a name became markup")
+	}
+	harmless := regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
+	for _, c := range charts(d.tidy()) {
+		if !harmless.MatchString(c.name) {
+			t.Errorf("a chart's file is named %q", c.name)
+		}
+		raw, err := c.svg()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dec := xml.NewDecoder(bytes.NewReader(raw)); ; {
+			tok, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "script" {
+				t.Errorf("%s holds a script", c.name)
+			}
+		}
+	}
+}
+
+func TestAnyDayIsDrawn(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Day)
+	}{
+		{"nothing at all", func(d *Day) { *d = Day{} }},
+		{"no policies", func(d *Day) { d.Policies = nil }},
+		{"one policy", func(d *Day) { d.Policies = d.Policies[:1] }},
+		{"no sites", func(d *Day) { d.Sites = nil }},
+		{"more sites than colours", func(d *Day) { d.Sites = append(append(d.Sites, d.Sites...), d.Sites...) }},
+		{"series of different lengths", func(d *Day) {
+			d.Sites[0].Price, d.Sites[1].Carbon, d.Policies[0].Busy[2] = nil, d.Sites[1].Carbon[:3], d.Policies[0].Busy[2][:5]
+			d.Policies[1].Busy = d.Policies[1].Busy[:2]
+		}},
+		{"series longer than the day", func(d *Day) { d.End = d.Start.Add(5 * time.Hour) }},
+		{"an end before its start", func(d *Day) { d.End = d.Start.Add(-time.Hour) }},
+		{"negative prices", func(d *Day) { d.Sites[0].Price[3] = -80_000; d.Policies[0].Totals.CostUSD = -300 }},
+		{"figures that are none", func(d *Day) { d.Policies[0].Totals.CostUSD = math.NaN(); d.Policies[1].Totals.CarbonKg = math.Inf(1) }},
+		{"five weeks", func(d *Day) { d.End = d.Start.Add(35 * 24 * time.Hour) }},
+		{"two policies of one name", func(d *Day) { d.Policies[1].Totals.Policy = d.Policies[0].Totals.Policy }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := sample()
+			d.Policies = d.Policies[:2]
+			tc.change(&d)
+			if html := pageOf(t, d); !strings.HasSuffix(html, "</html>\n") {
+				t.Error("the page is cut off")
+			}
+		})
+	}
+}
+
+func TestTable(t *testing.T) {
+	var all []record.Totals
+	for _, p := range sample().Policies {
+		all = append(all, p.Totals)
+	}
+	var got bytes.Buffer
+	if err := Table(&got, all); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/table.txt", got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/table.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the table changed; go test -update rewrites it.\n got:\n%s\nwant:\n%s", got.String(), want)
+	}
+	for line := range strings.Lines(got.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("a line has %d columns; want at most 100: %s", n, line)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	col := column{of: func(t record.Totals) float64 { return t.CostUSD }, show: money, lower: true}
+	for _, tc := range []struct {
+		name  string
+		costs []float64
+		want  string
+	}{
+		{"the lowest is best", []float64{3, 1, 2}, "[  *  ]"},
+		{"all that print as the lowest are best", []float64{1.001, 1.002, 2}, "[* *  ]"},
+		{"alone, nothing is best", []float64{1}, "[ ]"},
+		{"where all are the same, nothing is best", []float64{1, 1}, "[   ]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var all []record.Totals
+			for _, c := range tc.costs {
+				all = append(all, record.Totals{CostUSD: c})
+			}
+			if got := fmt.Sprint(col.marks(all)); got != tc.want {
+				t.Errorf("marks(%v) = %v; want %v", tc.costs, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFixed(t *testing.T) {
+	for _, tc := range []struct {
+		v    float64
+		want string
+	}{
+		{0, "0.00"}, {-0.5, "-0.50"}, {999.999, "1,000.00"}, {1234567.891, "1,234,567.89"}, {-1234.5, "-1,234.50"}, {-123.4, "-123.40"},
+	} {
+		if got := fixed(tc.v, 2); got != tc.want {
+			t.Errorf("fixed(%v, 2) = %q; want %q", tc.v, got, tc.want)
+		}
+	}
+}
+
+func TestJSONIsAlwaysAnArray(t *testing.T) {
+	for n, all := range map[int][]record.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
+		var raw bytes.Buffer
+		if err := JSON(&raw, all); err != nil {
+			t.Fatal(err)
+		}
+		var got []map[string]any
+		if err := json.Unmarshal(raw.Bytes(), &got); err != nil || got == nil || len(got) != n {
+			t.Errorf("JSON of %d totals = %s (%v)", n, raw.Bytes(), err)
+		}
+	}
+}
+
+func TestCompared(t *testing.T) {
+	got := Compared(sample())
+	for _, want := range []string{"9 policies replayed the same day: 2,000 jobs", "6 sites with 384 GPUs", "auction, $596.03", "10.5 % below home-fifo"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("Compared() = %q; want %q in it", got, want)
+		}
+	}
+}
+
+func TestTicksAreFewAndInOrder(t *testing.T) {
+	for _, hours := range []float64{1, 5, 24, 48, 169, 800} {
+		ticks := clock(midnight.Add(17*time.Minute), hours)
+		if len(ticks) > 9 {
+			t.Errorf("clock over %v hours has %d ticks; want at most 9", hours, len(ticks))
+		}
+		for i, tick := range ticks {
+			if tick.Value < 0 || tick.Value > hours || i > 0 && tick.Value <= ticks[i-1].Value {
+				t.Errorf("clock over %v hours: tick %d is at %v", hours, i, tick.Value)
+			}
+		}
+	}
+	for _, tc := range []struct{ span, want float64 }{{4, 1}, {100, 50}, {90, 50}, {70, 20}, {0.3, 0.1}, {0, 1}, {math.NaN(), 1}} {
+		if got := pace(tc.span); math.Abs(got-tc.want) > 1e-12 {
+			t.Errorf("pace(%v) = %v; want %v", tc.span, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+)
+
+// A column is one figure of all policies.
+type column struct {
+	head, unit string
+	of         func(record.Totals) float64
+	show       func(float64) string
+	lower      bool // the lowest is best; otherwise none is
+}
+
+// cost and jobs are the two halves of the comparison, each narrow enough for
+// 100 columns.
+var cost = []column{
+	{"objective", "$", func(t record.Totals) float64 { return t.ObjectiveUSD }, money, true},
+	{"cost", "$", func(t record.Totals) float64 { return t.CostUSD }, money, true},
+	{"carbon", "kg", func(t record.Totals) float64 { return t.CarbonKg }, one, true},
+	{"energy", "kWh", func(t record.Totals) float64 { return t.EnergyKWh }, one, true},
+	{"late", "jobs", func(t record.Totals) float64 { return float64(t.Late) }, whole, true},
+	{"unplaced", "jobs", func(t record.Totals) float64 { return float64(t.Unplaced) }, whole, true},
+	{"GPU use", "%", func(t record.Totals) float64 { return 100 * t.GPUUtil }, one, false},
+	{"frag.", "%", func(t record.Totals) float64 { return 100 * t.FragRatio }, one, true},
+}
+
+var jobs = []column{
+	{"wait", "min mean", func(t record.Totals) float64 { return t.WaitS.Mean / 60 }, one, true},
+	{"wait", "min p95", func(t record.Totals) float64 { return t.WaitS.P95 / 60 }, one, true},
+	{"JCT", "h mean", func(t record.Totals) float64 { return t.JCTS.Mean / 3600 }, two, true},
+	{"JCT", "h p95", func(t record.Totals) float64 { return t.JCTS.P95 / 3600 }, two, true},
+	{"slowdown", "mean", func(t record.Totals) float64 { return t.Slowdown.Mean }, two, true},
+	{"slowdown", "p95", func(t record.Totals) float64 { return t.Slowdown.P95 }, two, true},
+}
+
+// Table writes the comparison for a terminal, in plain text: two blocks, the
+// best of each column marked with a star if there is more than one policy.
+func Table(w io.Writer, all []record.Totals) error {
+	out := bufio.NewWriter(w)
+	block(out, all, cost)
+	fmt.Fprintln(out)
+	block(out, all, jobs)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("report: write the table: %w", err)
+	}
+	return nil
+}
+
+func block(out *bufio.Writer, all []record.Totals, columns []column) {
+	wide := make([]int, len(columns))
+	cells := make([][]string, len(all))
+	name := len("policy")
+	for _, t := range all {
+		name = max(name, utf8.RuneCountInString(short(t.Policy)))
+	}
+	for i, c := range columns {
+		marks := c.marks(all)
+		wide[i] = max(len(c.head), len(c.unit))
+		for k, t := range all {
+			cell := c.show(c.of(t))
+			wide[i] = max(wide[i], len(cell))
+			cells[k] = append(cells[k], cell+marks[k])
+		}
+	}
+	line := func(label string, cell func(int) string) {
+		s := fmt.Sprintf("%-*s", name, label)
+		for i := range columns {
+			s += fmt.Sprintf("  %*s", wide[i]+1, cell(i))
+		}
+		fmt.Fprintln(out, strings.TrimRight(s, " "))
+	}
+	line("policy", func(i int) string { return columns[i].head + " " })
+	line("", func(i int) string { return columns[i].unit + " " })
+	for k, t := range all {
+		line(short(t.Policy), func(i int) string { return cells[k][i] })
+	}
+}
+
+// marks returns "*" for the best as it is printed, " " for the others. Where
+// all are the same none is best.
+func (c column) marks(all []record.Totals) []string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, t := range all {
+		low, high = min(low, c.of(t)), max(high, c.of(t))
+	}
+	marks := make([]string, len(all))
+	for i, t := range all {
+		marks[i] = " "
+		if c.lower && c.show(low) != c.show(high) && c.show(c.of(t)) == c.show(low) {
+			marks[i] = "*"
+		}
+	}
+	return marks
+}
+
+func whole(v float64) string { return grouped(int64(v)) }
+func one(v float64) string   { return fixed(v, 1) }
+func two(v float64) string   { return fixed(v, 2) }
+func money(v float64) string { return fixed(v, 2) }
+
+// fixed returns v with a fixed number of decimals and grouped thousands.
+func fixed(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	head, tail, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt(head, 10, 64)
+	if err != nil || n == 0 {
+		return s
+	}
+	return grouped(n) + "." + tail
+}
+
+// grouped returns n with a comma between thousands.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plain returns outside text without what moves a cursor or turns direction.
+func plain(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
+			return '·'
+		}
+		return c
+	}, s)
+}
+
+// short returns a policy's name as a table has room for it.
+func short(name string) string {
+	r := []rune(plain(name))
+	if len(r) > 20 {
+		return string(r[:19]) + "…"
+	}
+	return string(r)
+}
