@@ -1,0 +1,146 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var oslo = protocol.Agent("oslo")
+
+// stub is a port whose ends the test holds.
+type stub struct {
+	heard  chan protocol.Message
+	said   []protocol.Message
+	refuse error // of Say
+	why    error // of Close
+	closed bool
+}
+
+func (s *stub) Say(_ context.Context, ms ...protocol.Message) error {
+	s.said = append(s.said, ms...)
+	return s.refuse
+}
+func (s *stub) Heard() <-chan protocol.Message { return s.heard }
+func (s *stub) Close() error                   { s.closed = true; return s.why }
+
+// log is a machine that notes its life, and answers every step and tick.
+type log struct {
+	mouth protocol.Mouth
+	due   []protocol.Time // one after the other
+	life  []string
+}
+
+func (l *log) answer(now protocol.Time, what string) []protocol.Message {
+	l.life = append(l.life, what)
+	return []protocol.Message{l.mouth.Say(now, "", protocol.Started{Job: protocol.JobID(what)})}
+}
+
+func (l *log) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	return l.answer(now, string(m.Body.(protocol.Started).Job))
+}
+
+func (l *log) Tick(now protocol.Time) []protocol.Message {
+	l.due = l.due[1:]
+	return l.answer(now, "tick")
+}
+
+func (l *log) Due() protocol.Time {
+	if len(l.due) == 0 {
+		return 0
+	}
+	return l.due[0]
+}
+
+func TestLiveEndsAndSaysWhy(t *testing.T) {
+	broken, gone := errors.New("broken"), errors.New("gone")
+	ended, end := context.WithCancelCause(t.Context())
+	end(gone)
+	for _, tc := range []struct {
+		name string
+		ctx  context.Context
+		port *stub
+		want error
+	}{
+		{"when its context ends", ended, &stub{}, gone},
+		{"when its port is closed", t.Context(), &stub{}, bus.ErrClosed},
+		{"when its port fails", t.Context(), &stub{why: broken}, broken},
+		{"when it cannot speak", t.Context(), &stub{refuse: broken}, broken},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.port.heard = make(chan protocol.Message, 1)
+			if tc.port.refuse != nil {
+				tc.port.heard <- protocol.Message{Body: protocol.Started{Job: "x"}}
+			} else {
+				close(tc.port.heard)
+			}
+			m := &log{mouth: protocol.Mouth{Who: oslo}}
+			if err := bus.Live(tc.ctx, tc.port, m, func() protocol.Time { return 1 }); !errors.Is(err, tc.want) || !tc.port.closed {
+				t.Errorf("Live = %v, port closed %t; want %v, and closed", err, tc.port.closed, tc.want)
+			}
+		})
+	}
+}
+
+func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
+	clock := func() protocol.Time { return protocol.At(time.Now()) }
+	// One that is due in the past is told at once; one that never is, never.
+	m := &log{mouth: protocol.Mouth{Who: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
+	port := &stub{heard: make(chan protocol.Message)}
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		port.heard <- protocol.Message{Body: protocol.Started{Job: "hello"}}
+		close(port.heard)
+	}()
+	_ = bus.Live(t.Context(), port, m, clock)
+	if want := []string{"tick", "tick", "hello"}; !slices.Equal(m.life, want) {
+		t.Errorf("the machine lived %v; want %v", m.life, want)
+	}
+	if len(port.said) != 3 || port.said[2].Seq != 3 {
+		t.Errorf("it said %v; want three messages in order", port.said)
+	}
+}
+
+func TestNamesArePlain(t *testing.T) {
+	for _, tc := range []struct {
+		who  protocol.Party
+		want string // "" is a good name
+	}{
+		{"coordinator", ""}, {"agent/oslo", ""}, {"hands/us-east-1", ""}, {"feed/2", ""},
+		{"", "needs a name"}, {"all", "everyone"}, {"all/oslo", "everyone"},
+		{"Agent/oslo", "role"}, {"agent-oslo", "role"}, {"agent2", "role"}, {"/oslo", "role"},
+		{"agent/", "site"}, {"agent/Oslo", "site"}, {"agent/-x", "site"}, {"agent/x-", "site"}, {"agent/a/b", "site"},
+		{"agent/a.b", "site"}, {"agent/*", "site"}, {"agent/é", "site"}, {"agent/a b", "site"},
+		{protocol.Agent(strings.Repeat("x", 63)), ""}, {protocol.Agent(strings.Repeat("x", 64)), "site"},
+	} {
+		err := bus.CheckParty(tc.who)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("CheckParty(%q) = %v; want an error with %q", tc.who, err, tc.want)
+		}
+	}
+}
+
+func TestAPartySpeaksForItselfAlone(t *testing.T) {
+	mine := protocol.Message{From: oslo}
+	for name, ms := range map[string][]protocol.Message{
+		"another's name":    {mine, {From: "agent/lyon"}},
+		"a listener's name": {mine, {From: oslo, To: "agent/*"}},
+	} {
+		if err := bus.CheckSay(oslo, ms); err == nil {
+			t.Errorf("CheckSay passes %s", name)
+		}
+	}
+	if err := bus.CheckSay(oslo, []protocol.Message{mine, {From: oslo, To: oslo}}); err != nil {
+		t.Errorf("CheckSay = %v", err)
+	}
+}
