@@ -22,13 +22,17 @@ var oslo = protocol.Agent("oslo")
 type stub struct {
 	heard  chan protocol.Message
 	said   []protocol.Message
-	refuse error // of Say
+	spoke  chan struct{} // told of each Say; may be nil
+	refuse error         // of Say
 	why    error // of Close
 	closed bool
 }
 
 func (s *stub) Say(_ context.Context, ms ...protocol.Message) error {
 	s.said = append(s.said, ms...)
+	if s.spoke != nil {
+		s.spoke <- struct{}{}
+	}
 	return s.refuse
 }
 func (s *stub) Heard() <-chan protocol.Message { return s.heard }
@@ -96,9 +100,10 @@ func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
 	clock := func() protocol.Time { return protocol.At(time.Now()) }
 	// One that is due in the past is told at once; one that never is, never.
 	m := &log{mouth: protocol.Mouth{Who: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
-	port := &stub{heard: make(chan protocol.Message)}
+	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
 	go func() {
-		time.Sleep(100 * time.Millisecond)
+		<-port.spoke
+		<-port.spoke
 		port.heard <- protocol.Message{Body: protocol.Started{Job: "hello"}}
 		close(port.heard)
 	}()

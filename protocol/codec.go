@@ -78,15 +78,15 @@ func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 
 // AppendEncode appends m, as it travels, to dst. On an error it returns dst.
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
-	if m.Body == nil {
+	body := reflect.ValueOf(m.Body)
+	switch {
+	case m.Body == nil:
 		return dst, errors.New("protocol: encode: no body")
+	case body.Kind() != reflect.Struct:
+		return dst, fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
 	}
 	if err := m.check(); err != nil {
 		return dst, fmt.Errorf("protocol: encode: %w", err)
-	}
-	body := reflect.ValueOf(m.Body)
-	if kinds[m.Kind()] != body.Type() {
-		return dst, fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
 	}
 	s := writers.Get().(*scribe)
 	defer writers.Put(s)

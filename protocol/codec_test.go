@@ -222,6 +222,7 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 	}{
 		{"a message without a body", "no body", Message{Version: 1, From: "a", Seq: 1}},
 		{"a body by pointer", "want a struct by value", Message{Version: 1, From: "a", Seq: 1, Body: &Started{}}},
+		{"a body that is a nil pointer", "want a struct by value", Message{Version: 1, From: "a", Seq: 1, Body: (*Started)(nil)}},
 		{"a message that nobody numbered", "seq 0", Message{Version: 1, From: "a", Body: Started{}}},
 		{"a message without a version", "version 0", Message{From: "a", Seq: 1, Body: Started{}}},
 		{"a message that nobody said", "no speaker", Message{Version: 1, Seq: 1, Body: Started{}}},

@@ -52,7 +52,7 @@ func Serve(cfg Config) (*Server, error) {
 		opts.DontListen, opts.Host, opts.Port = false, host, port
 	}
 	s := &Server{users: make(map[string]user)}
-	opts.CustomClientAuthentication = s
+	opts.CustomClientAuthentication = gate{s}
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: start the server: %w", err)
@@ -123,13 +123,15 @@ func (s *Server) credentials(who protocol.Party) (name, password string) {
 	return name, u.password
 }
 
-// Check implements the nats-server's Authentication: it admits a user with his
-// password, and holds him to his subjects.
-func (s *Server) Check(c server.ClientAuthentication) bool {
+// A gate admits users with their password, and holds them to their subjects.
+type gate struct{ *Server }
+
+// Check implements server.Authentication.
+func (g gate) Check(c server.ClientAuthentication) bool {
 	given := c.GetOpts()
-	s.mu.Lock()
-	u, ok := s.users[given.Username]
-	s.mu.Unlock()
+	g.mu.Lock()
+	u, ok := g.users[given.Username]
+	g.mu.Unlock()
 	if !ok || subtle.ConstantTimeCompare([]byte(given.Password), []byte(u.password)) != 1 {
 		return false
 	}
