@@ -75,8 +75,11 @@ func (c *Cluster) classOf(r Request) *class {
 type change struct {
 	slot, cpu, mem int32
 	maxFree        int16
-	idle           uint8
+	idle, model    uint8
 }
+
+// outdated is the maxFree of a change to a slot that has changed since.
+const outdated = -2
 
 // refresh brings k's scores up to the state of the cluster. Invariant: each
 // slot that changed since k.cursor stands in the log after it; and a slot that
@@ -94,9 +97,7 @@ func (c *Cluster) refresh(k *class) {
 		if e.maxFree < milli || e.cpu < cpu || e.idle < idle || e.mem < mem {
 			continue
 		}
-		s := int(e.slot)
-		n := &c.nodes[s]
-		if int(n.last) == k.cursor+i && k.fits(n) { // else it changed again later
+		if s := int(e.slot); (k.any || k.allow.has(e.model)) && k.fits(&c.nodes[s]) {
 			k.scores.set(s, c.score(k, s))
 		}
 	}
@@ -153,8 +154,8 @@ func (c *Cluster) compact() {
 	kept := 0
 	for pos, e := range c.log {
 		moved[pos] = int32(kept)
-		if n := &c.nodes[e.slot]; int(n.last) == pos {
-			n.last = int32(kept)
+		if e.maxFree != outdated {
+			c.nodes[e.slot].last = int32(kept)
 			c.log[kept] = e
 			kept++
 		}

@@ -10,8 +10,9 @@ import (
 // node is the state of one node, kept small: scoring reads little else.
 type node struct {
 	cpu, mem int64          // left
+	useful   int64          // U, the useful part of its idle GPUs, times D
 	free     [MaxGPUs]int16 // thousandths left of each device
-	last     int32          // where the log names this node last
+	last     int32          // where the log names this node last; -1 nowhere yet
 	jobs     int32
 	maxFree  int16 // the largest of free; -1 if the node takes nothing new
 	tags     uint16
@@ -50,6 +51,7 @@ type Cluster struct {
 	classes map[Request]*class
 	known   []*class // the same, in the order first asked
 	clock   int64    // counts uses of classes, for the least recently used
+	scored  int64    // counts nodes scored, for benchmarks
 	epoch   uint32   // of the target
 	rng     uint64
 
@@ -133,7 +135,7 @@ func (c *Cluster) modelIndex(name string) (uint8, error) {
 func (c *Cluster) grow(n Node, i int) {
 	c.caps = append(c.caps, n)
 	c.id = append(c.id, int32(i))
-	c.nodes = append(c.nodes, node{})
+	c.nodes = append(c.nodes, node{last: -1})
 	c.tagged = append(c.tagged, [MaxGPUs + 2]uint16{})
 	c.rows = append(c.rows, make([]int64, c.buckets)...)
 	if c.memory != nil {
@@ -163,10 +165,11 @@ func (c *Cluster) fill(s int, n Node) {
 			c.memory[s*MaxGPUs+i] = n.GPUMemory
 		}
 	}
+	st.last, st.useful = c.nodes[s].last, c.nodes[s].useful
 	c.nodes[s] = st
 	c.tagged[s] = [MaxGPUs + 2]uint16{}
 	c.sumT += whole * int64(n.GPUs)
-	c.touch(s, 0)
+	c.touch(s)
 }
 
 // maxShapes bounds the search for a node's shape, and what a class remembers.
@@ -224,10 +227,9 @@ func (c *Cluster) RemoveNode(i int) {
 	for _, f := range n.free {
 		c.sumT -= int64(f)
 	}
-	before := c.used(s)
-	*n = node{last: n.last}
+	*n = node{last: n.last, useful: n.useful}
 	c.caps[s] = Node{}
-	c.touch(s, before)
+	c.touch(s)
 	at := len(c.gone)
 	for at > 0 && c.gone[at-1] < i {
 		at--
@@ -242,7 +244,7 @@ func (c *Cluster) RemoveNode(i int) {
 func (c *Cluster) Cordon(i int, on bool) {
 	if s, ok := c.at(i); ok && c.nodes[s].cordoned != on {
 		c.nodes[s].cordoned = on
-		c.touch(s, c.used(s))
+		c.touch(s)
 	}
 }
 
@@ -276,17 +278,12 @@ func (c *Cluster) at(i int) (slot int, ok bool) {
 	return c.slot[i], true
 }
 
-// used is U of slot s, the useful part of its idle GPUs times D.
-func (c *Cluster) used(s int) int64 {
-	return c.rows[s*c.buckets+int(c.nodes[s].bucket)]
-}
-
 // touch brings what is derived from slot s up to its state, and says in the
-// log that it changed. before is used(s) as it was.
-func (c *Cluster) touch(s int, before int64) {
+// log that it changed.
+func (c *Cluster) touch(s int) {
 	c.devicesOf(s)
 	c.value(s)
-	c.changed(s, before)
+	c.changed(s)
 }
 
 // devicesOf derives what scoring reads of slot s's devices.
@@ -314,16 +311,21 @@ func (c *Cluster) devicesOf(s int) {
 	}
 }
 
-// changed adds slot s's U to the sum, and s to the log.
-func (c *Cluster) changed(s int, before int64) {
-	c.sumU += c.used(s) - before
+// changed takes slot s's U from its row into the sum, and puts s into the log.
+func (c *Cluster) changed(s int) {
 	if len(c.log) == cap(c.log) {
 		c.compact()
 	}
 	n := &c.nodes[s]
+	c.sumU -= n.useful
+	n.useful = c.rows[s*c.buckets+int(n.bucket)]
+	c.sumU += n.useful
+	if n.last >= 0 {
+		c.log[n.last].maxFree = outdated
+	}
 	n.last = int32(len(c.log))
 	c.log = append(c.log, change{
 		slot: int32(s), cpu: int32(min(n.cpu, math.MaxInt32)), mem: int32(min(n.mem, math.MaxInt32)),
-		maxFree: n.maxFree, idle: n.idle,
+		maxFree: n.maxFree, idle: n.idle, model: n.model,
 	})
 }

@@ -160,7 +160,6 @@ func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
 // apply takes (sign 1) or gives back (-1) p's resources on slot s.
 func (c *Cluster) apply(s int, p Placement, sign int64) {
 	n, r := &c.nodes[s], &p.Request
-	before := c.used(s)
 	free, idle := n.free, n.idle
 	n.cpu -= sign * r.CPU
 	n.mem -= sign * r.Memory
@@ -185,7 +184,7 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	} else {
 		c.value(s)
 	}
-	c.changed(s, before)
+	c.changed(s)
 }
 
 // tag is the size of a job as GPU clustering sees it (§8): 0 none, 1 to 8 whole

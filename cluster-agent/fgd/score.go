@@ -5,6 +5,7 @@ import "math/bits"
 // score is the score for k of slot s, whose node fits, plus one; or 0 if it
 // lacks device memory.
 func (c *Cluster) score(k *class, s int) uint16 {
+	c.scored++
 	if k.req.GPUMemory > 0 && !c.enough(k, s) {
 		return 0
 	}
@@ -45,8 +46,7 @@ func (c *Cluster) shareBest(k *class, s int) int64 {
 		}
 		best = max(best, u)
 	}
-	row := c.rows[s*t.buckets:]
-	return best + row[b] - row[n.bucket] + t.total*int64(k.milli)
+	return best + c.rows[s*t.buckets+b] - n.useful + t.total*int64(k.milli)
 }
 
 // minDelta is below every D*delta, and far from overflow.
@@ -62,13 +62,12 @@ func (c *Cluster) shareDelta(k *class, s, i int) int64 {
 	w := t.weight[at*t.levels : (at+1)*t.levels]
 	free := n.free[i]
 	left := free - k.milli
-	row := s * t.buckets
-	u := c.rows[row+b] - int64(free)*w[t.level[free]] + int64(left)*w[t.level[left]]
+	u := c.rows[s*t.buckets+b] - int64(free)*w[t.level[free]] + int64(left)*w[t.level[left]]
 	if free == whole {
 		multi := t.multi[at*(MaxGPUs+1):]
 		u += multi[n.idle-1] - multi[n.idle]
 	}
-	return u - c.rows[row+int(n.bucket)] + t.total*int64(k.milli)
+	return u - n.useful + t.total*int64(k.milli)
 }
 
 // wholeDelta is shareDelta for requests of whole devices or of none.
@@ -76,8 +75,7 @@ func (c *Cluster) wholeDelta(k *class, s int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
 	b := t.bucketOf(n.cpu - k.req.CPU)
-	row := s * t.buckets
-	u := c.rows[row+b] - c.rows[row+int(n.bucket)]
+	u := c.rows[s*t.buckets+b] - n.useful
 	if k.gpus == 0 {
 		return u
 	}

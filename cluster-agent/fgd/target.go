@@ -228,7 +228,9 @@ func (c *Cluster) retarget(classes []Class) {
 	c.sumU = 0
 	for s := range c.nodes {
 		c.value(s)
-		c.sumU += c.used(s)
+		n := &c.nodes[s]
+		n.useful = c.rows[s*c.buckets+int(n.bucket)]
+		c.sumU += n.useful
 	}
 	for _, k := range c.known {
 		k.allow = c.allowed(k.req.Models)
