@@ -24,7 +24,7 @@ type stub struct {
 	said   []protocol.Message
 	spoke  chan struct{} // told of each Say; may be nil
 	refuse error         // of Say
-	why    error // of Close
+	why    error         // of Close
 	closed bool
 }
 

@@ -14,8 +14,8 @@
 // and bytes; its first 8 bytes are written. So a byte that changed, is missing,
 // was added or changed places breaks the chain, and the frame where it broke is
 // known by its offset. There is one link per frame, not per block, because the
-// frame is what a reader is told about, and a message takes hundreds of bytes:
-// the links are under 5 % of the file. 8 bytes of link find every accident; who
+// frame is what a reader is told about, and they cost little: offers, which are
+// most of a file, take thousands of bytes. 8 bytes find every accident; who
 // would forge a file can compute the chain as we do, and must be held to the 32
 // bytes at its end, which the writer's Digest returns to be kept elsewhere.
 //
