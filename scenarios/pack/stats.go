@@ -92,4 +92,3 @@ func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	}
 	return mean, sd
 }
-

@@ -1,0 +1,18 @@
+# Packing: parity with the published results, and speed. OPENB is the folder of
+# the published traces and their summary.
+OPENB ?= ../shared/data/openb
+WORKLOAD ?= ../shared/data/workload
+
+.PHONY: fgd-parity fgd-study bench-fgd
+
+## fgd-parity: replay every published trace and write the table into docs/fgd.md
+fgd-parity:
+	go run ./cmd/gridbid pack parity $(OPENB) --write docs/fgd.md
+
+## fgd-study: measure policies with departures, and write the table into docs/fgd.md
+fgd-study:
+	go run ./cmd/gridbid pack study $(WORKLOAD)/alibaba_gpu_v2023.csv.gz --nodes $(OPENB)/openb_node_list_gpu_node.csv --write docs/fgd.md
+
+## bench-fgd: nanoseconds per decision, on the published traces and in clusters of 1,213 to 121,300 nodes
+bench-fgd:
+	go test -run '^$$' -cpu 1 -bench 'Trace|SteadyState|Quote' ./cluster-agent/fgd ./scenarios/pack
