@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// lastRun is where a replay leaves its ledgers unless told otherwise.
+const lastRun = ".gridbid/last"
+
+// findLedger returns the ledger of a policy in a run's folder. Without a policy
+// it is the only ledger there, or else that of the auction.
+func findLedger(dir, policy string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	if err != nil {
+		return "", fmt.Errorf("look for ledgers in %q: %w", dir, err)
+	}
+	var names []string
+	for _, path := range found {
+		names = append(names, strings.TrimSuffix(filepath.Base(path), ".ledger"))
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "", fmt.Errorf("no ledger in %s: replay a day first with `gridbid replay`, or name a run with --run", dir)
+	}
+	if policy == "" {
+		if policy = "auction"; len(names) == 1 {
+			policy = names[0]
+		}
+	}
+	if !slices.Contains(names, policy) {
+		return "", fmt.Errorf("no ledger of policy %q in %s: --policy takes %s", policy, dir, strings.Join(names, ", "))
+	}
+	return filepath.Join(dir, policy+".ledger"), nil
+}
+
+// readLedger calls each with every message of a ledger, "-" being standard
+// input. A ledger that was cut off is read as far as it goes, and talk says so.
+func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
+	var r *journal.Reader
+	if path == "-" {
+		r, err = journal.NewReader(in, "standard input")
+	} else {
+		r, err = journal.Open(path)
+	}
+	if err != nil {
+		return err
+	}
+	newer := 0
+	defer func() {
+		if newer > 0 {
+			fmt.Fprintf(talk, "Passed over %d messages of kinds that a newer version knows.\n", newer)
+		}
+		err = errors.Join(err, r.Close())
+	}()
+	for {
+		m, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, new(*protocol.UnknownKindError)):
+			newer++
+			continue
+		case errors.Is(err, journal.ErrTorn):
+			fmt.Fprintf(talk, "%v\nThe run was cut off; what it had said until then is shown.\n", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := each(m); err != nil {
+			return err
+		}
+	}
+}
+
+// A ledgerFlag is how a command is told which ledger to read.
+type ledgerFlag struct{ run, policy string }
+
+func (f ledgerFlag) path() (string, error) {
+	if strings.ContainsAny(f.policy, `/\`) {
+		return "", fmt.Errorf("policy %q: want a name, not a path", f.policy)
+	}
+	if _, err := os.Stat(f.run); err != nil {
+		return "", fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)
+	}
+	return findLedger(f.run, f.policy)
+}

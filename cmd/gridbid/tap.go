@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A tapFilter chooses messages. The zero lets all pass.
+type tapFilter struct {
+	kinds []string
+	froms []string
+	jobs  []string
+}
+
+// newTapCommand is `gridbid tap`: the wire, for people.
+func newTapCommand() *cobra.Command {
+	var f ledgerFlag
+	var filter tapFilter
+	cmd := &cobra.Command{
+		Use:   "tap [FILE]",
+		Short: "print what was said in a run, one JSON line for each message",
+		Long: `Print the messages of a ledger as JSON lines, in the order they were said. FILE
+is a ledger, or - for standard input; without it the ledger of the last run is
+read. Filters may be repeated or joined by commas; a message passes if it
+matches one of each that is given.`,
+		Example: `  gridbid tap --job job-0042
+  gridbid tap --kind award,decline --from coordinator,agent/oslo
+  gridbid tap run/auction.ledger | jq -r .kind | sort | uniq -c`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := "", error(nil)
+			if len(args) == 1 {
+				path = args[0]
+			} else if path, err = f.path(); err != nil {
+				return fmt.Errorf("tap: %w", err)
+			}
+			if err := tap(path, filter, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("tap: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().StringSliceVar(&filter.kinds, "kind", nil, "only these kinds: submit, call, offer, award, ...")
+	cmd.Flags().StringSliceVar(&filter.jobs, "job", nil, "only messages that name these jobs")
+	cmd.Flags().StringSliceVar(&filter.froms, "from", nil, "only these speakers: coordinator, agent/SITE, ...")
+	return cmd
+}
+
+func tap(path string, filter tapFilter, in io.Reader, out, talk io.Writer) error {
+	lines := bufio.NewWriter(out)
+	said, shown := 0, 0
+	err := readLedger(path, in, talk, func(m protocol.Message) error {
+		said++
+		if !filter.passes(m) {
+			return nil
+		}
+		shown++
+		line, err := protocol.JSON(m)
+		if err != nil {
+			return err
+		}
+		_, err = lines.Write(append(line, '\n'))
+		return err
+	})
+	if err := errors.Join(err, lines.Flush()); err != nil {
+		return err
+	}
+	if shown == 0 {
+		fmt.Fprintf(talk, "None of the %d messages passes the filter.\n", said)
+	}
+	return nil
+}
+
+func (f tapFilter) passes(m protocol.Message) bool {
+	return (len(f.kinds) == 0 || slices.Contains(f.kinds, m.Kind())) &&
+		(len(f.froms) == 0 || slices.Contains(f.froms, string(m.From))) &&
+		(len(f.jobs) == 0 || slices.ContainsFunc(f.jobs, func(id string) bool { return isAbout(m.Body, protocol.JobID(id)) }))
+}
+
+// isAbout reports whether a body says something about a job.
+func isAbout(body protocol.Body, id protocol.JobID) bool {
+	switch b := body.(type) {
+	case protocol.Submit:
+		return b.Job.ID == id
+	case protocol.Call:
+		return slices.ContainsFunc(b.Jobs, func(j protocol.Job) bool { return j.ID == id })
+	case protocol.Offer:
+		return slices.ContainsFunc(b.Jobs, func(m protocol.Menu) bool { return m.Job == id })
+	case protocol.Award:
+		return b.Job == id
+	case protocol.Hold:
+		return b.Job == id
+	case protocol.Refuse:
+		return b.Job == id
+	case protocol.Accept:
+		return b.Job == id
+	case protocol.Decline:
+		return b.Job == id
+	case protocol.Launch:
+		return b.Job.ID == id
+	case protocol.Started:
+		return b.Job == id
+	case protocol.Exited:
+		return b.Job == id
+	case protocol.Done:
+		return b.Job == id
+	case protocol.Settled:
+		return b.Job == id
+	}
+	return false
+}

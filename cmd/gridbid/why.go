@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// errUnknownJob says that a run has no job of the name that was asked for.
+var errUnknownJob = errors.New("unknown job")
+
+// A whyAnswer is `gridbid why --json`, schema version 1.
+type whyAnswer struct {
+	Schema int            `json:"schema"`
+	Job    protocol.JobID `json:"job"`
+	Ledger string         `json:"ledger"`
+	State  record.State   `json:"state"`
+	Text   string         `json:"text"`
+	Facts  []narrate.Fact `json:"facts"`
+}
+
+// newWhyCommand is `gridbid why`: one decision, explained from the ledger.
+func newWhyCommand() *cobra.Command {
+	var f ledgerFlag
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "why JOB",
+		Short: "say why a job ran where and when it did",
+		Long: `Explain the decision on one job from the ledger of a run: why that site and that
+hour, what every site offered, term by term, or why it offered nothing, and what
+was measured in the end. Nothing is decided again; the ledger alone is read.`,
+		Example: `  gridbid why job-0042
+  gridbid why job-0042 --policy home-fifo
+  gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := f.path()
+			if err != nil {
+				return fmt.Errorf("why: %w", err)
+			}
+			if err := why(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("why: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
+	return cmd
+}
+
+func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
+	book := record.New(record.Config{})
+	if err := readLedger(path, nil, talk, func(m protocol.Message) error { book.Add(m); return nil }); err != nil {
+		return err
+	}
+	r, ok := book.Job(id)
+	if !ok {
+		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestion(id, book.Jobs()))
+	}
+	if !asJSON {
+		return narrate.Decision(out, r)
+	}
+	var text bytes.Buffer
+	if err := narrate.Decision(&text, r); err != nil {
+		return err
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
+}
+
+// suggestion names the ids that look most like one that is not there.
+func suggestion(id protocol.JobID, all []protocol.JobID) string {
+	if len(all) == 0 {
+		return ": it has no jobs"
+	}
+	near := slices.Clone(all)
+	distance := make(map[protocol.JobID]int, len(all))
+	for _, other := range all {
+		distance[other] = edits(string(id), string(other))
+	}
+	slices.SortFunc(near, func(a, b protocol.JobID) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))
+	})
+	var names []string
+	for _, other := range near[:min(5, len(near))] {
+		names = append(names, fmt.Sprintf("%q", other))
+	}
+	return fmt.Sprintf(": it has %d jobs; the nearest ids are %s", len(all), strings.Join(names, ", "))
+}
+
+// edits returns how many letters to add, drop or change make a into b.
+func edits(a, b string) int {
+	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			change := diagonal
+			if a[i] != b[k] {
+				change++
+			}
+			diagonal = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}

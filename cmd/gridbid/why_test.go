@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
+
+// ledgerOf writes a small run's ledger and returns its folder.
+func ledgerOf(t *testing.T, policies ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, policy := range policies {
+		w, err := journal.Create(filepath.Join(dir, policy+".ledger"), map[string]string{"policy": policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range smallRun() {
+			if err := w.Append(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func smallRun() []protocol.Message {
+	submitter, market := protocol.Mouth{Who: protocol.Submitter}, protocol.Mouth{Who: protocol.Coordinator}
+	oslo := protocol.Mouth{Who: protocol.Agent("oslo")}
+	j := protocol.Job{ID: "train-1", Tenant: "vision", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+	k := j
+	k.ID = "train-2"
+	o := protocol.Option{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000, Carbon: 200_000, Money: 50_000}
+	return []protocol.Message{
+		oslo.Say(noon, protocol.Coordinator, protocol.Hello{Site: "oslo"}),
+		submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}),
+		submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: k}),
+		market.Say(noon, "", protocol.Call{Round: 1, Closes: noon.Add(time.Second), Jobs: []protocol.Job{j}, Terms: protocol.Weights{Carbon: 100_000}}),
+		oslo.Say(noon, protocol.Coordinator, protocol.Offer{Round: 1, Jobs: []protocol.Menu{{Job: "train-1", Options: []protocol.Option{o}}}}),
+		market.Say(noon, protocol.Agent("oslo"), protocol.Award{Round: 1, Job: "train-1", Epoch: 1, Option: o, Why: protocol.Reason{Code: protocol.Cheapest}}),
+	}
+}
+
+func execute(cmd *cobra.Command, args ...string) (out, talk string, err error) {
+	var a, b bytes.Buffer
+	cmd.SetOut(&a)
+	cmd.SetErr(&b)
+	cmd.SetArgs(args)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	err = cmd.Execute()
+	return a.String(), b.String(), err
+}
+
+func TestWhyTellsTheDecision(t *testing.T) {
+	dir := ledgerOf(t, "auction", "home-fifo")
+	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir)
+	if err != nil || talk != "" {
+		t.Fatalf("why train-1: %v, said %q", err, talk)
+	}
+	for _, want := range []string{"It was awarded to oslo in round 1", "> oslo  0.0700", "1.0000"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("why train-1 does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestWhyAsJSONHasFacts(t *testing.T) {
+	out, _, err := execute(newWhyCommand(), "train-1", "--run", ledgerOf(t, "home-fifo"), "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got whyAnswer
+	if err := json.Unmarshal([]byte(out), &got); err == nil && (got.Schema != 1 || got.Job != "train-1" || got.State != "awarded") {
+		t.Errorf("why --json = %+v", got)
+	}
+	if !strings.Contains(out, `"name": "total-cost"`) {
+		t.Errorf("why --json has no total cost:\n%s", out)
+	}
+}
+
+func TestWhySaysWhatToDo(t *testing.T) {
+	two, empty := ledgerOf(t, "home-fifo", "random"), t.TempDir()
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"an unknown job names the nearest", []string{"train-11", "--run", two, "--policy", "random"}, `it has 2 jobs; the nearest ids are "train-1", "train-2"`},
+		{"an unknown policy names those there are", []string{"train-1", "--run", two, "--policy", "fifo"}, "--policy takes home-fifo, random"},
+		{"two ledgers and no auction want a choice", []string{"train-1", "--run", two}, "--policy takes home-fifo, random"},
+		{"an empty folder wants a replay", []string{"train-1", "--run", empty}, "gridbid replay"},
+		{"no folder wants a replay", []string{"train-1", "--run", filepath.Join(empty, "none")}, "gridbid replay"},
+		{"a policy is not a path", []string{"train-1", "--run", two, "--policy", "../random"}, "not a path"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := execute(newWhyCommand(), tc.args...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("why %q: %v; want %q in it", tc.args, err, tc.want)
+			}
+		})
+	}
+	if _, _, err := execute(newWhyCommand(), "nobody", "--run", two, "--policy", "random"); !errors.Is(err, errUnknownJob) {
+		t.Errorf("why nobody: %v; want errUnknownJob", err)
+	}
+}
+
+func TestATornLedgerIsReadAsFarAsItGoes(t *testing.T) {
+	dir := ledgerOf(t, "auction")
+	path := filepath.Join(dir, "auction.ledger")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw[:len(raw)-60], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, talk, err := execute(newWhyCommand(), "train-2", "--run", dir)
+	if err != nil || !strings.Contains(talk, "cut off") || !strings.Contains(out, "not been called") {
+		t.Errorf("why train-2 of a torn ledger: %v, said %q, wrote %q", err, talk, out)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := execute(newWhyCommand(), "train-2", "--run", dir); !errors.Is(err, journal.ErrDamaged) {
+		t.Errorf("why train-2 of a damaged ledger: %v; want ErrDamaged", err)
+	}
+}
+
+func TestTap(t *testing.T) {
+	dir := ledgerOf(t, "auction")
+	for _, tc := range []struct {
+		name string
+		args []string
+		want int
+	}{
+		{"everything", nil, 6},
+		{"by kind", []string{"--kind", "submit,award"}, 3},
+		{"by job, in calls and offers too", []string{"--job", "train-1"}, 4},
+		{"by speaker", []string{"--from", "agent/oslo"}, 2},
+		{"by all of them", []string{"--from", "coordinator", "--kind", "award", "--job", "train-1"}, 1},
+		{"nothing", []string{"--kind", "bid"}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out, talk, err := execute(newTapCommand(), append([]string{"--run", dir}, tc.args...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(out, "\n"); n != tc.want {
+				t.Errorf("tap %q has %d lines; want %d:\n%s", tc.args, n, tc.want, out)
+			}
+			if (tc.want == 0) != strings.Contains(talk, "None of the 6 messages") {
+				t.Errorf("tap %q said %q", tc.args, talk)
+			}
+			for line := range strings.Lines(out) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("not JSON: %s", line)
+				}
+			}
+		})
+	}
+}
+
+func TestTapReadsAFileOrStandardInput(t *testing.T) {
+	path := filepath.Join(ledgerOf(t, "auction"), "auction.ledger")
+	fromFile, _, err := execute(newTapCommand(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := newTapCommand()
+	cmd.SetIn(bytes.NewReader(raw))
+	if got, _, err := execute(cmd, "-"); err != nil || got != fromFile || got == "" {
+		t.Errorf("tap - = %q, %v; want what tap FILE says", got, err)
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "abc", 0}, {"abc", "", 3}, {"job-1", "job-10", 1}, {"kitten", "sitting", 3}} {
+		if got := edits(tc.a, tc.b); got != tc.want {
+			t.Errorf("edits(%q, %q) = %d; want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
