@@ -22,30 +22,33 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 	case now > w.Lease:
 		return decline(protocol.RoomGone)
 	}
-	if said := a.start(now, job, w); said != nil {
-		a.epochs[w.Job] = w.Epoch
-		return append(a.accept(now, w, now), said...)
-	}
-	if !w.Queue {
+	start := w.Option.Start
+	launch, ok := a.start(now, job, w)
+	switch {
+	case ok:
+		start = now
+	case w.Queue:
+		a.queue = append(a.queue, reserved{job, w})
+	default:
 		return decline(protocol.RoomGone)
 	}
 	a.epochs[w.Job] = w.Epoch
-	a.queue = append(a.queue, reserved{job, w})
-	return append(a.accept(now, w, w.Option.Start), a.advance(now)...)
+	said := a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
+	if ok {
+		return append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
+	}
+	return append(said, a.advance(now)...)
 }
 
-func (a *Agent) accept(now protocol.Time, w protocol.Award, start protocol.Time) []protocol.Message {
-	return a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
-}
-
-// start places a job and tells the hands, or returns nil if there is no room.
-func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) []protocol.Message {
+// start places a job and returns what to tell the hands, or false if there is
+// no room.
+func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (launch protocol.Launch, ok bool) {
 	var way fleet.Way
 	if a.cfg.Habit.Choose && job.GPUs > 0 {
 		ways, _ := a.fleet.Ways(job)
 		i := slices.IndexFunc(ways, func(x fleet.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
 		if i < 0 {
-			return nil
+			return launch, false
 		}
 		way = ways[i]
 	} else if plain, _, ok := a.fleet.Plain(job); ok {
@@ -57,13 +60,13 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) []p
 	move := a.cfg.Network.takes(job, a.cfg.Site)
 	run, ok := a.fleet.Start(now, job, way, move)
 	if !ok {
-		return nil
+		return launch, false
 	}
 	a.live[job.ID] = &live{epoch: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
-	return a.say(now, protocol.Hands(a.cfg.Site), protocol.Launch{
+	return protocol.Launch{
 		Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
 		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power,
-	})
+	}, true
 }
 
 // advance starts what it can of the queue, in its order. The first job that
@@ -74,8 +77,8 @@ func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
 	var kept []reserved
 	free := func() {}
 	for _, r := range a.queue {
-		if s := a.start(now, r.job, r.award); s != nil {
-			said = append(said, s...)
+		if launch, ok := a.start(now, r.job, r.award); ok {
+			said = append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
 			continue
 		}
 		if len(kept) == 0 {

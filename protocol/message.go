@@ -1,5 +1,7 @@
 package protocol
 
+import "strings"
+
 // A Version counts the changes to the language. A party says its own in every
 // message; a reader of an older version may still understand it.
 //
@@ -36,6 +38,18 @@ func (p Party) Site() string {
 		}
 	}
 	return ""
+}
+
+// Hears reports whether p is to hear m: what is said to it, and what others say
+// to everyone. Hands and feeds belong to their site alone and hear only what is
+// said to them.
+func (p Party) Hears(m Message) bool {
+	return m.To == p || m.To == "" && m.From != p && !p.Private()
+}
+
+// Private reports whether p belongs to one site and is no party of the market.
+func (p Party) Private() bool {
+	return strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
 }
 
 // A Message is one sentence, said once. Two messages with the same From and

@@ -84,7 +84,7 @@ func (p *port) put(ms []protocol.Message) {
 	defer p.mu.Unlock()
 	before := len(p.mail)
 	for _, m := range ms {
-		if m.To == p.who || m.To == "" && m.From != p.who {
+		if p.who.Hears(m) {
 			p.mail = append(p.mail, m)
 		}
 	}

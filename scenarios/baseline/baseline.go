@@ -1,0 +1,180 @@
+// Package baseline holds the rules that the auction is compared with. They run
+// on the same stage, with the same agents, fleets, physics and settlement; only
+// the decision differs (METHOD, section 7; BASELINES, section 1).
+//
+// All but one sell each job at once: to a site with room now, or else into the
+// queue of a site. Jobs are sold in the order of their arrival, and what was
+// given away in this round counts as taken.
+package baseline
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Names of the rules, in the order of the tables.
+const (
+	HomeFIFO        = "home-fifo"
+	RoundRobin      = "round-robin"
+	Random          = "random"
+	LeastAllocated  = "k8s-least-allocated"
+	MostAllocated   = "k8s-most-allocated"
+	CheapestNow     = "cheapest-now"
+	GreenestNow     = "greenest-now"
+	CarbonThreshold = "carbon-threshold"
+)
+
+// Names returns the names of all rules.
+func Names() []string {
+	return []string{HomeFIFO, RoundRobin, Random, LeastAllocated, MostAllocated, CheapestNow, GreenestNow, CarbonThreshold}
+}
+
+// New returns a rule by name, or false. The seed is for those that draw lots.
+func New(name string, seed uint64) (auction.Rule, bool) {
+	pick, ok := map[string]func() picker{
+		HomeFIFO:        func() picker { return home },
+		RoundRobin:      roundRobin,
+		Random:          func() picker { return random(seed) },
+		LeastAllocated:  func() picker { return byScore },
+		MostAllocated:   func() picker { return byScore },
+		CheapestNow:     func() picker { return byGrid(func(o protocol.Outlook) int64 { return int64(o.Price[0]) }) },
+		GreenestNow:     func() picker { return byGrid(func(o protocol.Outlook) int64 { return int64(o.Carbon[0]) }) },
+		CarbonThreshold: func() picker { return threshold },
+	}[name]
+	if !ok {
+		return nil, false
+	}
+	return &rule{pick()}, true
+}
+
+// A picker decides one lot.
+type picker func(r auction.Round, l auction.Lot) auction.Decision
+
+type rule struct{ pick picker }
+
+// Shadow implements auction.Rule. Baselines know no price of room.
+func (b *rule) Shadow() []protocol.Price { return nil }
+
+// Clear implements auction.Rule.
+func (b *rule) Clear(r auction.Round) (out auction.Outcome) {
+	for _, l := range r.Lots {
+		d := auction.Decision{Verdict: auction.Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
+		if len(l.Menus) > 0 {
+			d = b.pick(r, l)
+		}
+		out.Decisions = append(out.Decisions, d)
+	}
+	return out
+}
+
+// sell gives a lot to a site, into its queue if there is no room now.
+func sell(m auction.Menu) auction.Decision {
+	return auction.Decision{
+		Verdict: auction.Award, Site: m.Site, Option: m.Options[0], Queue: true,
+		Why: protocol.Reason{Code: protocol.ByRule},
+	}
+}
+
+// home sells to the site at which the job was submitted. A job that its home
+// can never run goes to the site that can start it soonest.
+func home(r auction.Round, l auction.Lot) auction.Decision {
+	for _, m := range l.Menus {
+		if m.Site == l.Job.Home {
+			return sell(m)
+		}
+	}
+	return sell(soonest(l.Menus))
+}
+
+// soonest returns the menu with the earliest start.
+func soonest(menus []auction.Menu) auction.Menu {
+	return slices.MinFunc(menus, func(x, y auction.Menu) int {
+		return cmp.Or(cmp.Compare(x.Options[0].Start, y.Options[0].Start), cmp.Compare(x.Site, y.Site))
+	})
+}
+
+// withRoom returns the menus whose first option starts now.
+func withRoom(r auction.Round, l auction.Lot) []auction.Menu {
+	return slices.DeleteFunc(slices.Clone(l.Menus), func(m auction.Menu) bool { return m.Options[0].Start > r.Now })
+}
+
+func roundRobin() picker {
+	turn := 0
+	return func(_ auction.Round, l auction.Lot) auction.Decision {
+		turn++
+		return sell(l.Menus[(turn-1)%len(l.Menus)])
+	}
+}
+
+// random draws a site by the job's own name, so that one job more does not
+// change where the others go.
+func random(seed uint64) picker {
+	return func(_ auction.Round, l auction.Lot) auction.Decision {
+		h := fnv.New64a()
+		h.Write([]byte(l.Job.ID)) // never fails
+		return sell(l.Menus[rand.New(rand.NewPCG(seed, h.Sum64())).IntN(len(l.Menus))])
+	}
+}
+
+// byScore sells to the site whose best node scores highest by its own placement
+// policy, as one Kubernetes scheduler over all clusters would.
+func byScore(r auction.Round, l auction.Lot) auction.Decision {
+	now := withRoom(r, l)
+	if len(now) == 0 {
+		return sell(soonest(l.Menus))
+	}
+	return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
+		return cmp.Or(cmp.Compare(y.Options[0].Score, x.Options[0].Score), cmp.Compare(x.Site, y.Site))
+	}))
+}
+
+// byGrid sells to the site with room whose grid has the least of a quantity in
+// this hour.
+func byGrid(least func(protocol.Outlook) int64) picker {
+	return func(r auction.Round, l auction.Lot) auction.Decision {
+		value := make(map[string]int64)
+		for _, s := range r.Sites {
+			if len(s.Grid.Price) > 0 && len(s.Grid.Carbon) > 0 {
+				value[s.Name] = least(s.Grid)
+			}
+		}
+		now := slices.DeleteFunc(withRoom(r, l), func(m auction.Menu) bool { _, ok := value[m.Site]; return !ok })
+		if len(now) == 0 {
+			return sell(soonest(l.Menus))
+		}
+		return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
+			return cmp.Or(cmp.Compare(value[x.Site], value[y.Site]), cmp.Compare(x.Site, y.Site))
+		}))
+	}
+}
+
+// threshold waits at home until the intensity is at or below the 30th
+// percentile of the next 24 hours' forecast, at the latest until the job must
+// start to be done in time (the Ecovisor rule as coded in GAIA).
+func threshold(r auction.Round, l auction.Lot) auction.Decision {
+	d := home(r, l)
+	latest := l.Job.Deadline.Add(-d.Option.Finish.Sub(d.Option.Start))
+	if !l.Job.Deferrable || latest <= r.Now {
+		return d
+	}
+	for _, s := range r.Sites {
+		if s.Name != d.Site || len(s.Grid.Carbon) == 0 {
+			continue
+		}
+		day := slices.Clone(s.Grid.Carbon[:min(24, len(s.Grid.Carbon))])
+		slices.Sort(day)
+		if s.Grid.Carbon[0] <= day[len(day)*3/10] {
+			return d
+		}
+		d.Verdict, d.Queue = auction.Hold, false
+		d.Until = min(latest, r.Now.Floor(time.Hour).Add(time.Hour+time.Second))
+		d.Why = protocol.Reason{Code: protocol.CheaperLater}
+	}
+	return d
+}

@@ -1,0 +1,119 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/replay"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// Options say how to play. Functions that are nil are not called.
+type Options struct {
+	Record   func(protocol.Message) error            // told all that is said, in order
+	Progress func(now, end protocol.Time, ended int) // after each instant
+	Pace     func(now protocol.Time)                 // before each instant
+	Wall     func() time.Duration                    // since some fixed moment; nil: figures say 0
+}
+
+// A Result is what came of a scenario under a policy.
+type Result struct {
+	Totals record.Totals
+	Book   *record.Book
+	Counts map[string]int // what the market did not read, by reason
+}
+
+// Play replays a scenario under a policy on a hub, and checks the record: a run
+// that does not add up is an error, together with its result.
+func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
+	st, err := Set(s, policy)
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{Book: record.New(record.Config{}), Counts: st.Market.Counts()}
+	frag := mean{from: s.Start, to: s.End}
+	began := time.Duration(0)
+	if o.Wall != nil {
+		began = o.Wall()
+	}
+	said, err := replay.Run(ctx, hub, st.Parties, replay.Config{
+		Start: st.Start, Latest: st.Meters.Add(longest), Pace: o.Pace,
+		Record: func(m protocol.Message) error {
+			res.Book.Add(m)
+			if o.Record == nil {
+				return nil
+			}
+			return o.Record(m)
+		},
+		Done: func(now protocol.Time) bool {
+			frag.add(now, st.Fragment())
+			if o.Progress != nil {
+				o.Progress(now, st.Meters, st.submitter.Ended())
+			}
+			return st.Done(now)
+		},
+	})
+	if err != nil {
+		return res, err
+	}
+	meta := Meta(s, policy)
+	meta.Frag = frag.value() / 1000
+	if o.Wall != nil {
+		meta.Wall = o.Wall() - began
+	}
+	res.Totals = res.Book.Totals(meta)
+	res.Totals.Messages = said
+	var wrong []error
+	for _, p := range res.Book.Check(Nodes(s)) {
+		wrong = append(wrong, fmt.Errorf("scenarios: %s: the record does not add up: %v", policy, p))
+	}
+	return res, errors.Join(wrong...)
+}
+
+// Meta returns what a run's messages do not say about it.
+func Meta(s script.Scenario, policy string) record.Meta {
+	m := record.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: Weights(s)}
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			m.GPUs += protocol.Milli(n.GPUs) * 1000
+		}
+	}
+	return m
+}
+
+// Nodes returns what the machines of a scenario can give.
+func Nodes(s script.Scenario) (out []record.Node) {
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			out = append(out, record.Node{Site: site.Name, Name: n.Name, CPU: n.CPU, Memory: n.Memory, GPUs: n.GPUs, Model: n.Model})
+		}
+	}
+	return out
+}
+
+// A mean is the mean over time of a value that holds until the next.
+type mean struct {
+	from, to protocol.Time
+	at       protocol.Time
+	last     float64
+	sum      float64
+}
+
+func (m *mean) add(now protocol.Time, v float64) {
+	m.count(now)
+	m.at, m.last = now, v
+}
+
+func (m *mean) count(now protocol.Time) {
+	from, to := max(m.at, m.from), min(now, m.to)
+	if m.at != 0 && to > from {
+		m.sum += m.last * float64(to-from)
+	}
+}
+
+func (m *mean) value() float64 { return m.sum / float64(max(m.to-m.from, 1)) }

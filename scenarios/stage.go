@@ -1,0 +1,215 @@
+// Package scenarios puts the house together for a rehearsal: it sets the stage
+// of a scenario under a policy, lets it play, and says what came of it. It is
+// the one place where coordinator and agents are wired to a simulated world.
+//
+// Reading a scenario is package script's; simulated time is package replay's;
+// hands, feeds and submitter are package world's; the rules that the auction is
+// compared with are package baseline's; tables and charts are package report's.
+package scenarios
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/baseline"
+	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/world"
+)
+
+// Auction names our own policy.
+const Auction = "auction"
+
+// Policies returns the names of all policies, ours first.
+func Policies() []string { return append([]string{Auction}, baseline.Names()...) }
+
+// A Stage is the parties of a scenario, ready to be replayed.
+type Stage struct {
+	Parties map[protocol.Party]bus.Machine
+	Market  *market.Market
+	Start   protocol.Time // from when the parties live
+	Meters  protocol.Time // until when the sites are metered at least
+
+	script    script.Scenario
+	submitter *world.Submitter
+	hands     []*world.Hands
+	fleets    []*fleet.Fleet
+}
+
+// metered is for how long after the last arrival all sites are metered at
+// least, so that policies which defer are charged for as many idle hours as
+// those that do not.
+const metered = 48 * time.Hour
+
+// noise is how far, in thousandths, a job's draw may lie from what its model
+// draws as a rule: five per cent either way, by the job's name.
+const noise = 50
+
+// Set sets the stage of a scenario under a policy.
+func Set(s script.Scenario, policy string) (*Stage, error) {
+	rule, habit, place, err := conduct(policy, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	w := Weights(s)
+	st := &Stage{
+		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,
+		Meters:    s.End.Add(metered).Ceil(time.Hour),
+		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}}, rule),
+		submitter: world.NewSubmitter(s.Jobs),
+	}
+	st.Parties[protocol.Coordinator] = st.Market
+	st.Parties[protocol.Submitter] = st.submitter
+	for _, site := range s.Sites {
+		if err := st.add(site, habit, place); err != nil {
+			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
+		}
+	}
+	return st, nil
+}
+
+// Weights returns the scenario's weights as the market counts them.
+func Weights(s script.Scenario) protocol.Weights {
+	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
+}
+
+// conduct says who decides under a policy, how agents bid, and how a site
+// places jobs.
+func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy, error) {
+	if policy == Auction {
+		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, fgd.FGD, nil
+	}
+	rule, ok := baseline.New(policy, seed)
+	if !ok {
+		return nil, agents.Habit{}, 0, fmt.Errorf("scenarios: no policy is named %q; there are %q", policy, Policies())
+	}
+	place := fgd.FGD
+	switch policy {
+	case baseline.LeastAllocated:
+		place = fgd.LeastAllocated
+	case baseline.MostAllocated:
+		place = fgd.MostAllocated
+	}
+	return rule, agents.Habit{Most: 1}, place, nil
+}
+
+// add puts a site on stage: its agent, its hands and its feed.
+func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) error {
+	nodes := make([]fleet.Node, len(site.Nodes))
+	for i, n := range site.Nodes {
+		nodes[i] = fleet.Node{
+			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
+			Host: host(site, n.GPUs),
+		}
+	}
+	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place})
+	if err != nil {
+		return err
+	}
+	st.fleets = append(st.fleets, f)
+	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(grid.Config{Price: publishes(site, protocol.GridPrice).Rule()}))
+
+	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, truth(st.script.Seed))
+	st.hands = append(st.hands, hands)
+	st.Parties[protocol.Hands(site.Name)] = hands
+
+	feed := world.NewFeed(site.Name, st.Start)
+	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
+		points := site.Signals[what]
+		if len(points) == 0 {
+			continue
+		}
+		series, err := grid.NewSeries(goOn(points, st.Meters.Add(longest)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		feed.Add(what, series, publishes(site, what))
+	}
+	st.Parties[protocol.Feed(site.Name)] = feed
+	return nil
+}
+
+// longest is how long after the metered time a replay may last.
+const longest = 14 * 24 * time.Hour
+
+// publishes says when values of a quantity become known: prices of a day-ahead
+// market by its own clock, all else in real time.
+func publishes(site script.Site, what protocol.Quantity) grid.Market {
+	if what != protocol.GridPrice || !site.DayAhead {
+		return grid.Market{}
+	}
+	if m, ok := grid.MarketOf(site.Zone); ok {
+		return m
+	}
+	return grid.DayAhead()
+}
+
+func host(site script.Site, gpus int) power.Host {
+	h := power.DefaultHost(gpus)
+	if site.Host.Idle != 0 {
+		h.Awake = site.Host.Idle
+	}
+	if site.Host.Asleep != 0 {
+		h.Asleep = site.Host.Asleep
+	}
+	if site.Host.Core != 0 {
+		h.Core = site.Host.Core
+	}
+	return h
+}
+
+// truth returns what jobs draw in truth.
+func truth(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
+	return func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
+		h := fnv.New64a()
+		h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed)) // never fails
+		return plan * protocol.Milliwatts(1000-noise+int64(h.Sum64()%(2*noise+1))) / 1000
+	}
+}
+
+// goOn repeats the last day of an hourly series until a time: jobs may outlast
+// what was recorded.
+func goOn(points []protocol.Point, until protocol.Time) []protocol.Point {
+	out := slices.Clone(points)
+	day := 24
+	if len(points) == 1 {
+		return out // a constant
+	}
+	day = min(day, len(points))
+	for out[len(out)-1].At < until {
+		at := out[len(out)-1].At.Add(time.Hour)
+		out = append(out, protocol.Point{At: at, Value: out[len(out)-day].Value})
+	}
+	return out
+}
+
+// Done reports whether nothing is left to happen: every job has ended or was
+// refused, and the sites were metered for long enough and to the end of an hour.
+func (st *Stage) Done(now protocol.Time) bool {
+	if st.submitter.Left() > 0 || st.submitter.Ended() < len(st.script.Jobs) {
+		return false
+	}
+	return now >= st.Meters && now == now.Floor(time.Hour)
+}
+
+// Fragment returns the mean share of idle GPUs in the federation that the usual
+// jobs cannot use, in thousandths, over the sites.
+func (st *Stage) Fragment() float64 {
+	sum := 0.0
+	for _, f := range st.fleets {
+		sum += float64(f.Fragment())
+	}
+	return sum / float64(max(len(st.fleets), 1))
+}

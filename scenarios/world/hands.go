@@ -1,0 +1,177 @@
+package world
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Hands run the jobs of one site and read its meters. It is a bus.Machine.
+//
+// Invariant: the energy of an hour's meter is that of its jobs and of its idle
+// machines, to the millijoule: the meter integrates the site's whole draw, jobs
+// are counted each for itself, and both are exact as long as things happen at
+// whole seconds.
+type Hands struct {
+	mouth  protocol.Mouth
+	ears   protocol.Ears
+	agent  protocol.Party
+	truth  func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts
+	nodes  map[string]*machine
+	order  []string // names of nodes
+	jobs   []*job   // by end, then id
+	epochs map[protocol.JobID]uint64
+	late   int // launches refused because a newer one was known
+
+	at    protocol.Time // until when the meters have counted
+	hour  protocol.Time // that they are in
+	total tally         // of the site
+	idle  tally         // of it, what no job drew
+	draw  protocol.Milliwatts
+	still protocol.Milliwatts
+}
+
+// A tally counts energy in microjoules: milliwatts times milliseconds.
+type tally int64
+
+func (t tally) millijoules() protocol.Millijoules { return protocol.Millijoules(t / 1000) }
+
+// A machine is a node as physics knows it.
+type machine struct {
+	awakeDraw protocol.Milliwatts
+	asleep    protocol.Milliwatts
+	linger    time.Duration
+	jobs      int
+	sleeps    protocol.Time // when it falls asleep; 0: it is asleep, or busy
+	awake     bool
+}
+
+type job struct {
+	launch protocol.Launch
+	start  protocol.Time
+	end    protocol.Time
+	power  protocol.Milliwatts
+}
+
+// NewHands returns the hands of a site from start on. Truth says what a job
+// draws in truth when its plan says so much; nil takes plans as true.
+func NewHands(site string, nodes []fleet.Node, table power.Table, start protocol.Time, truth func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts) *Hands {
+	h := &Hands{
+		mouth: protocol.Mouth{Who: protocol.Hands(site)}, agent: protocol.Agent(site), truth: truth,
+		nodes: make(map[string]*machine), epochs: make(map[protocol.JobID]uint64),
+		at: start, hour: start.Floor(time.Hour),
+	}
+	for _, n := range nodes {
+		gpu, _ := table.Lookup(n.Model)
+		m := &machine{awakeDraw: n.Host.Idle(gpu, n.GPUs), asleep: n.Host.Asleep, linger: n.Host.Linger}
+		h.nodes[n.Name] = m
+		h.order = append(h.order, n.Name)
+		h.still += m.asleep
+	}
+	h.draw = h.still
+	return h
+}
+
+// Due implements bus.Machine.
+func (h *Hands) Due() protocol.Time {
+	due := h.hour.Add(time.Hour)
+	if len(h.jobs) > 0 {
+		due = min(due, h.jobs[0].end)
+	}
+	for _, name := range h.order {
+		if t := h.nodes[name].sleeps; t != 0 {
+			due = min(due, t)
+		}
+	}
+	return due
+}
+
+// Tick implements bus.Machine.
+func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
+	h.count(now)
+	for len(h.jobs) > 0 && h.jobs[0].end <= now {
+		said = append(said, h.exit(now, h.jobs[0]))
+		h.jobs = h.jobs[1:]
+	}
+	for _, name := range h.order {
+		if m := h.nodes[name]; m.sleeps != 0 && m.sleeps <= now {
+			h.wake(m, false)
+		}
+	}
+	if now >= h.hour.Add(time.Hour) {
+		said = append(said, h.mouth.Say(now, h.agent, protocol.Reading{
+			Hour: h.hour, Idle: h.idle.millijoules(), Total: h.total.millijoules(),
+		}))
+		h.hour, h.idle, h.total = now.Floor(time.Hour), 0, 0
+	}
+	return said
+}
+
+// Step implements bus.Machine.
+func (h *Hands) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	l, ok := m.Body.(protocol.Launch)
+	if !ok || m.From != h.agent || !h.ears.New(m) {
+		return nil
+	}
+	node := h.nodes[l.Node]
+	if l.Epoch <= h.epochs[l.Job.ID] || node == nil {
+		h.late++
+		return nil
+	}
+	h.count(now)
+	h.epochs[l.Job.ID] = l.Epoch
+	j := &job{launch: l, start: now, end: now.Add(l.Run), power: l.Power}
+	if h.truth != nil {
+		j.power = h.truth(l.Job.ID, l.Power)
+	}
+	if !node.awake {
+		h.wake(node, true)
+	}
+	node.jobs, node.sleeps = node.jobs+1, 0
+	h.draw += j.power
+	at, _ := slices.BinarySearchFunc(h.jobs, j, func(x, y *job) int {
+		return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
+	})
+	h.jobs = slices.Insert(h.jobs, at, j)
+	return []protocol.Message{h.mouth.Say(now, h.agent, protocol.Started{Job: l.Job.ID, Epoch: l.Epoch})}
+}
+
+// wake turns a machine on or off.
+func (h *Hands) wake(m *machine, on bool) {
+	more := m.awakeDraw - m.asleep
+	if !on {
+		more = -more
+	}
+	m.awake, m.sleeps = on, 0
+	h.still += more
+	h.draw += more
+}
+
+// count lets the meters run until now. Nothing changes in between, and an hour
+// does not end in between, because both are due.
+func (h *Hands) count(now protocol.Time) {
+	ms := int64(now - h.at)
+	h.total += tally(int64(h.draw) * ms)
+	h.idle += tally(int64(h.still) * ms)
+	h.at = now
+}
+
+func (h *Hands) exit(now protocol.Time, j *job) protocol.Message {
+	h.draw -= j.power
+	m := h.nodes[j.launch.Node]
+	if m.jobs--; m.jobs == 0 {
+		m.sleeps = now.Add(max(m.linger, time.Second))
+	}
+	x := protocol.Exited{Job: j.launch.Job.ID, Epoch: j.launch.Epoch}
+	for t := j.start; t < now; {
+		end := min(t.Floor(time.Hour).Add(time.Hour), now)
+		x.Draw = append(x.Draw, protocol.Slice{Hour: t.Floor(time.Hour), Energy: tally(int64(j.power) * int64(end-t)).millijoules()})
+		t = end
+	}
+	return h.mouth.Say(now, h.agent, x)
+}
