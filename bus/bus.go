@@ -20,8 +20,9 @@
 //     may depend on it.
 //   - A message may arrive twice. It has the same From and Seq: see
 //     [protocol.Ears].
-//   - A party hears what is said after its Join returned, to it or to everyone.
-//     It does not hear what it says to everyone itself.
+//   - A party hears what is said after its Join returned, to it or to everyone
+//     as [protocol.Party.Hears] has it: no party hears what it says to everyone
+//     itself, and what belongs to one site hears only what is said to it.
 //   - A party can speak only in its own name.
 //   - Nothing is dropped in silence. A port that cannot keep up fails.
 package bus

@@ -28,6 +28,7 @@ func Test(t *testing.T, hub bus.Hub) {
 		{"what is said reaches its listener and nobody else", testTo},
 		{"what is said to all reaches all but its speaker", testAll},
 		{"a party hears what it says to itself", testSelf},
+		{"hands and feeds hear only what is said to them", testPrivate},
 		{"ten thousand messages keep their order", testOrder},
 		{"many speak at once and each keeps its order", testSpeakers},
 		{"a message said twice is the same message", testTwice},
@@ -123,6 +124,15 @@ func testSelf(t *testing.T, hub bus.Hub) {
 	a := join(t, hub, oslo)
 	a.say(a.word(oslo, "to myself"))
 	a.wants("to myself")
+}
+
+func testPrivate(t *testing.T, hub bus.Hub) {
+	a, hands, feed := join(t, hub, oslo), join(t, hub, protocol.Hands("oslo")), join(t, hub, protocol.Feed("oslo"))
+	a.say(a.word("", "to all"), a.word(protocol.Hands("oslo"), "to hands"), a.word(protocol.Feed("oslo"), "to feed"))
+	hands.wants("to hands")
+	feed.wants("to feed")
+	hands.say(hands.word("", "to all"))
+	a.wants("to all")
 }
 
 func testOrder(t *testing.T, hub bus.Hub) {

@@ -83,8 +83,8 @@ func (p *port) listen() {
 			return
 		case msg := <-p.raw:
 			m, f, err := read(msg.Subject, msg.Data)
-			if f == sound && m.To == "" && m.From == p.who {
-				continue // our own echo
+			if f == sound && p.who != tap && !p.who.Hears(m) {
+				continue // its own echo
 			}
 			p.hub.note(p.who, f, msg.Subject, err)
 			if f != sound {

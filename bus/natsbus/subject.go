@@ -28,9 +28,13 @@ func subject(m protocol.Message) string {
 	return prefix + token(m.From) + "." + token(m.To) + "." + m.Kind()
 }
 
-// hears returns the subjects that who listens to.
+// hears returns the subjects that who listens to: see [protocol.Party.Hears].
 func hears(who protocol.Party) []string {
-	return []string{prefix + "*." + token(who) + ".*", prefix + "*." + all + ".*"}
+	own := []string{prefix + "*." + token(who) + ".*"}
+	if who.Private() {
+		return own
+	}
+	return append(own, prefix+"*."+all+".*")
 }
 
 // everything is what a tap listens to.
