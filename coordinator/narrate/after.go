@@ -2,6 +2,7 @@ package narrate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
@@ -82,6 +83,10 @@ func where(run *record.Run) string {
 	s := clean(run.Node)
 	if len(run.Devices) == 0 {
 		return s
+	}
+	n := len(run.Devices)
+	if first, last := run.Devices[0], run.Devices[n-1]; n > 2 && slices.IsSorted(run.Devices) && last-first == n-1 {
+		return fmt.Sprintf("%s, GPUs %d to %d", s, first, last)
 	}
 	var devices []string
 	for _, d := range run.Devices {

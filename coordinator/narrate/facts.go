@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/protocol"
 )
 
 // A Fact is one figure of a decision, with what it is about and which message
@@ -42,7 +41,7 @@ func Facts(r record.JobRecord) []Fact {
 		}
 	}
 	if a := r.Award(); a != nil {
-		f.option("award", record.Priced{Option: a.Option, Terms: a.Terms}, a.Round, a.Said)
+		f.option("award", a.Option, a.Round, a.Said)
 		f.add("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
 		f.add("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
 	}
@@ -57,16 +56,11 @@ func (f *facts) option(subject string, p record.Priced, round uint64, from recor
 	f.add(subject, "finish", int64(p.Finish), "instant", round, from)
 	f.add(subject, "energy", int64(p.Energy), "millijoules", round, from)
 	f.add(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
-	for _, t := range []struct {
-		name  string
-		value protocol.Microdollars
-	}{
-		{"energy-cost", p.Terms.Money}, {"carbon-cost", p.Terms.Carbon}, {"transfer-cost", p.Terms.Transfer},
-		{"fragment-cost", p.Terms.Fragment}, {"delay-cost", p.Terms.Delay}, {"late-cost", p.Terms.Late},
-		{"total-cost", p.Terms.Total()},
-	} {
-		f.add(subject, t.name, int64(t.value), "microdollars", round, from)
+	for _, c := range causes {
+		f.add(subject, c.key+"-cost", int64(c.of(p.Terms)), "microdollars", round, from)
 	}
+	f.add(subject, "total-cost", int64(p.Terms.Total()), "microdollars", round, from)
+	f.add(subject, "room-worth", int64(p.Room), "microdollars", round, from)
 }
 
 func (f *facts) run(run *record.Run) {

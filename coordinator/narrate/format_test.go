@@ -2,6 +2,7 @@ package narrate
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestFacts(t *testing.T) {
 		seen[f.Subject+" "+f.Name] = f
 	}
 	for what, want := range map[string]int64{
-		"award total-cost": 72_200, "site/lyon total-cost": 160_000, "run paid": 64_050, "run carbon": 41_400, "job gpu": 2000,
+		"award total-cost": 74_200, "site/lyon total-cost": 160_000, "run paid": 64_050, "run carbon": 41_400, "job gpu": 2000,
 	} {
 		if f, ok := seen[what]; !ok || f.Value != want {
 			t.Errorf("fact %q = %+v; want %d", what, f, want)
@@ -124,4 +125,22 @@ func TestAHugeAmountIsStillText(t *testing.T) {
 			t.Errorf("dollars(%d) is empty", m)
 		}
 	}
+}
+
+// A term that the language gains must be told too.
+func TestCausesAddUpToTheTotal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var terms protocol.Terms
+		v := reflect.ValueOf(&terms).Elem()
+		for i := range v.NumField() {
+			v.Field(i).SetInt(rapid.Int64Range(-1000, 1000).Draw(t, v.Type().Field(i).Name))
+		}
+		var sum protocol.Microdollars
+		for _, c := range causes {
+			sum += c.of(terms)
+		}
+		if sum != terms.Total() {
+			t.Errorf("causes of %+v add up to %d; want %d", terms, sum, terms.Total())
+		}
+	})
 }

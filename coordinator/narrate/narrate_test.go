@@ -106,7 +106,7 @@ func menu(options ...protocol.Option) protocol.Menu {
 // night is when oslo is cheap.
 func night() protocol.Option {
 	o := option(9*time.Hour, 2*time.Hour, "A100", 275, 42, 6)
-	o.Transfer, o.Fragment = 4_000, 250
+	o.Transfer, o.Fragment, o.Awake = 4_000, 250, 2_000
 	return o
 }
 

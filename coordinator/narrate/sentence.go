@@ -66,7 +66,7 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 func awarded(h record.Hearing) string {
 	d := h.Decision
 	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
-		clean(d.Site), h.Round, clock(d.Said.At), clock(d.Option.Start), clock(d.Option.Finish), dollars(d.Terms.Total()))
+		clean(d.Site), h.Round, clock(d.Said.At), clock(d.Option.Start), clock(d.Option.Finish), dollars(d.Option.Terms.Total()))
 	if d.Queue {
 		s += "; if there is no room by then it waits at the site"
 	}
@@ -95,22 +95,40 @@ func whyHere(h record.Hearing) []string {
 	if !ok {
 		return []string{fmt.Sprintf("No other site made an offer, so %s was the only choice.", clean(d.Site))}
 	}
-	more := next.Terms.Total() - d.Terms.Total()
+	here := d.Option
+	more := next.Terms.Total() - here.Terms.Total()
 	switch {
 	case more > 0:
-		term, part := largest(d.Terms, next.Terms, 1)
-		return []string{fmt.Sprintf("The next best site, %s, costs %s more than %s; of that %s is %s.",
-			clean(site), dollars(more), clean(d.Site), dollars(part), term)}
+		return []string{fmt.Sprintf("The next best site, %s, costs %s more than %s%s.",
+			clean(site), dollars(more), clean(d.Site), mostly(here.Terms, next.Terms, "more"))}
 	case more == 0:
 		return []string{fmt.Sprintf("%s costs the same as %s.", clean(site), clean(d.Site))}
 	}
-	term, part := largest(d.Terms, next.Terms, -1)
-	s := fmt.Sprintf("%s alone would have cost %s less than %s, mostly in %s (%s).",
-		clean(site), dollars(-more), clean(d.Site), term, dollars(part))
-	if d.Why.Code == protocol.Cheapest {
+	s := fmt.Sprintf("%s alone would have cost %s less than %s%s.",
+		clean(site), dollars(-more), clean(d.Site), mostly(next.Terms, here.Terms, "less"))
+	switch {
+	case d.Why.Code != protocol.Cheapest:
+	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
+		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
+			dollars(next.Room), dollars(here.Room), clean(d.Site))
+	default:
 		s += " The jobs of a round share its room, so one job's cheapest offer may go to another that gains more by it."
 	}
 	return []string{s}
+}
+
+// mostly names the term in which dear exceeds cheap most, if there is one.
+func mostly(cheap, dear protocol.Terms, word string) string {
+	name, by := "", protocol.Microdollars(0)
+	for _, c := range causes {
+		if d := c.of(dear) - c.of(cheap); d > by {
+			name, by = c.name, d
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(", mostly for %s (%s %s)", name, dollars(by), word)
 }
 
 // bestElsewhere returns the cheapest offer, heard in time, of another site.
@@ -126,27 +144,6 @@ func bestElsewhere(h record.Hearing) (best record.Priced, site string, ok bool) 
 	return best, site, ok
 }
 
-// largest returns the term in which b exceeds a most, or with sign -1 falls
-// short of it most, and by how much.
-func largest(a, b protocol.Terms, sign protocol.Microdollars) (term string, by protocol.Microdollars) {
-	for _, t := range []struct {
-		name string
-		diff protocol.Microdollars
-	}{
-		{"energy", b.Money - a.Money},
-		{"carbon", b.Carbon - a.Carbon},
-		{"transfer of its input", b.Transfer - a.Transfer},
-		{"fragmentation", b.Fragment - a.Fragment},
-		{"delay", b.Delay - a.Delay},
-		{"lateness", b.Late - a.Late},
-	} {
-		if d := sign * t.diff; d > by {
-			term, by = t.name, d
-		}
-	}
-	return term, by
-}
-
 // whyNow compares the award's start with the earliest that was ever offered.
 func whyNow(r record.JobRecord, h record.Hearing) []string {
 	d := h.Decision
@@ -157,13 +154,16 @@ func whyNow(r record.JobRecord, h record.Hearing) []string {
 	}
 	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",
 		span(wait), clock(p.Start), clean(site), dollars(p.Terms.Total()))
-	switch saved := p.Terms.Total() - d.Terms.Total(); {
+	switch saved := p.Terms.Total() - d.Option.Terms.Total(); {
 	case saved > 0:
 		s += fmt.Sprintf("; %s from %s costs %s less.", clean(d.Site), clock(d.Option.Start), dollars(saved))
 	case saved == 0:
 		s += fmt.Sprintf(", the same as %s from %s.", clean(d.Site), clock(d.Option.Start))
 	default:
-		s += fmt.Sprintf(", %s less than %s from %s; other jobs had that room.", dollars(-saved), clean(d.Site), clock(d.Option.Start))
+		s += fmt.Sprintf(", %s less than %s from %s.", dollars(-saved), clean(d.Site), clock(d.Option.Start))
+	}
+	if first := r.Hearings[0].Decision; first.Kind == "hold" {
+		s += fmt.Sprintf(" It was held then because %s.", because(first.Why))
 	}
 	return []string{s}
 }

@@ -3,6 +3,7 @@ package narrate
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ type row struct {
 // its cheapest; false if it has none that counts.
 func shown(h record.Hearing, a record.Answer) (p record.Priced, won, ok bool) {
 	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
-		return record.Priced{Option: d.Option, Terms: d.Terms}, true, true
+		return d.Option, true, true
 	}
 	if len(a.Options) == 0 || a.Late {
 		return p, false, false
@@ -43,42 +44,87 @@ func remark(h record.Hearing, a record.Answer) string {
 	return "no offer: " + because(a.Why)
 }
 
-// costs tells each site's offer term by term, the winner marked.
+// A cause is one term of what an option costs.
+type cause struct {
+	name, head, key string // in a sentence, above a column, and in a fact
+	of              func(protocol.Terms) protocol.Microdollars
+}
+
+// causes are all terms of a total.
+var causes = []cause{
+	{"energy", "energy", "energy", func(t protocol.Terms) protocol.Microdollars { return t.Money }},
+	{"carbon", "carbon", "carbon", func(t protocol.Terms) protocol.Microdollars { return t.Carbon }},
+	{"keeping a node awake", "awake", "awake", func(t protocol.Terms) protocol.Microdollars { return t.Awake }},
+	{"moving its input", "transfer", "transfer", func(t protocol.Terms) protocol.Microdollars { return t.Transfer }},
+	{"fragments", "frag.", "fragment", func(t protocol.Terms) protocol.Microdollars { return t.Fragment }},
+	{"delay", "delay", "delay", func(t protocol.Terms) protocol.Microdollars { return t.Delay }},
+	{"lateness", "late", "late", func(t protocol.Terms) protocol.Microdollars { return t.Late }},
+}
+
+// costs tells each site's offer term by term, the winner marked. Columns that
+// would hold nothing but zeros are left out.
 func costs(out *bufio.Writer, h record.Hearing) {
-	fmt.Fprintf(out, "What each site's best offer costs, in dollars; carbon counts %s per tonne.\n\n", perTonne(h.Weights))
+	var offers []record.Priced
+	for _, a := range h.Answers {
+		if p, _, ok := shown(h, a); ok {
+			offers = append(offers, p)
+		}
+	}
+	head, columns := []string{"total", "more"}, []func(record.Priced) protocol.Microdollars(nil)
+	add := func(name string, of func(record.Priced) protocol.Microdollars) {
+		if slices.ContainsFunc(offers, func(p record.Priced) bool { return of(p) != 0 }) {
+			head, columns = append(head, name), append(columns, of)
+		}
+	}
+	for _, c := range causes {
+		add(c.head, func(p record.Priced) protocol.Microdollars { return c.of(p.Terms) })
+	}
+	add("(room)", func(p record.Priced) protocol.Microdollars { return p.Room })
+	wrap(out, costsTitle(h, head))
+	fmt.Fprintln(out)
 	base, named := reference(h)
-	head := []string{"total", "more", "energy", "carbon", "transfer", "fragments", "delay", "lateness"}
 	var rows []row
 	for _, a := range h.Answers {
 		p, won, ok := shown(h, a)
-		line := row{site: a.Site}
-		if won {
-			line.mark = ">"
-		}
+		line := row{site: a.Site, mark: mark(won)}
 		if !ok {
 			line.remark = remark(h, a)
 			rows = append(rows, line)
 			continue
 		}
-		t := p.Terms
 		more := ""
 		if named && !won {
-			more = signed(t.Total() - base)
+			more = signed(p.Terms.Total() - base)
 		}
-		line.cells = []string{
-			amount(t.Total()), more, amount(t.Money), amount(t.Carbon),
-			amount(t.Transfer), amount(t.Fragment), amount(t.Delay), amount(t.Late),
+		line.cells = []string{amount(p.Terms.Total()), more}
+		for _, of := range columns {
+			line.cells = append(line.cells, amount(of(p)))
 		}
 		rows = append(rows, line)
 	}
 	table(out, head, rows)
 }
 
+func costsTitle(h record.Hearing, head []string) string {
+	s := fmt.Sprintf("What each site's best offer costs, in dollars; carbon counts %s per tonne. Terms that are zero everywhere are left out.", perTonne(h.Weights))
+	if head[len(head)-1] == "(room)" {
+		s += " Room is not in the total: it is what the GPU-hours are worth to other jobs, by the prices that the round was called with."
+	}
+	return s
+}
+
+func mark(won bool) string {
+	if won {
+		return ">"
+	}
+	return ""
+}
+
 // reference returns the total that others are compared with: the award's, or
 // else the cheapest offer's.
 func reference(h record.Hearing) (protocol.Microdollars, bool) {
 	if h.Decision.Kind == "award" {
-		return h.Decision.Terms.Total(), true
+		return h.Decision.Option.Terms.Total(), true
 	}
 	return h.Line.Best, h.Line.Options > 0
 }
@@ -91,10 +137,7 @@ func terms(out *bufio.Writer, h record.Hearing) {
 		if !ok {
 			continue
 		}
-		line := row{site: a.Site}
-		if won {
-			line.mark = ">"
-		}
+		line := row{site: a.Site, mark: mark(won)}
 		model := clean(p.Model)
 		if model == "" {
 			model = "no GPU"

@@ -55,8 +55,9 @@ func TestOptionsArePricedAtTheRoundsWeightsAndShadow(t *testing.T) {
 	// Half of the run lies in the hour at 36,000, half in the one at nothing:
 	// 18,000 microdollars an hour, for half a GPU and one hour.
 	want := protocol.Terms{Money: 10_000, Carbon: 5_000, Fragment: 9_000}
-	if got := r.Hearings[0].Answers[0].Options[0].Terms; got != want {
-		t.Errorf("terms = %+v; want %+v", got, want)
+	got := r.Hearings[0].Answers[0].Options[0]
+	if got.Terms != want || got.Room != 18_000 {
+		t.Errorf("terms = %+v, room = %d; want %+v and 18,000", got.Terms, got.Room, want)
 	}
 }
 

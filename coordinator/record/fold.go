@@ -107,10 +107,10 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	}
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
-		Round: m.Round, Epoch: m.Epoch, Option: m.Option, Queue: m.Queue, Proof: m.Proof,
+		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof,
 	}
 	if c := b.calls[m.Round]; c != nil {
-		d.Terms = c.price(e.rec.Job, site, m.Option).Terms
+		d.Option = c.price(e.rec.Job, site, m.Option)
 		c.awards++
 		c.proof = m.Proof
 	}

@@ -57,7 +57,8 @@ func (c *call) record() RoundRecord {
 
 // price returns o with its terms in the round.
 func (c *call) price(j protocol.Job, site string, o protocol.Option) Priced {
-	return Priced{o, c.weights.Of(j, o, c.worth(site, o))}
+	worth := c.worth(site, o)
+	return Priced{o, c.weights.Of(j, o, worth), protocol.GPUHours(j.GPU(), o.Finish.Sub(o.Start), worth)}
 }
 
 // worth returns the shadow price of a GPU-hour where and while o runs: the

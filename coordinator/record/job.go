@@ -74,10 +74,13 @@ type Answer struct {
 }
 
 // A Priced is an option with what it costs by cause, under the weights and the
-// shadow prices that the round was called with.
+// shadow prices that the round was called with. Room is no cost of the job: it
+// is what the GPU-hours that it takes are worth to others by those prices, and
+// a clearing chooses by both together.
 type Priced struct {
 	protocol.Option
 	Terms protocol.Terms
+	Room  protocol.Microdollars
 }
 
 // A Decision is what the coordinator said about a job, and what came back.
@@ -92,9 +95,8 @@ type Decision struct {
 	// Of an award.
 	Round    uint64
 	Epoch    uint64
-	Option   protocol.Option
-	Terms    protocol.Terms // of the option, in that round
-	Queue    bool           // it may wait at the site
+	Option   Priced // as of that round
+	Queue    bool   // it may wait at the site
 	Proof    protocol.Certificate
 	Answer   string // "accept", "decline"; "" while there is none
 	Answered Origin

@@ -90,7 +90,10 @@ func (b *Book) Totals(m Meta) Totals {
 	for _, id := range b.Jobs() {
 		r := b.jobs[id].rec
 		t.count(r)
-		terms = plus(terms, r.cost(m))
+		c := r.cost(m)
+		terms.Transfer += c.Transfer
+		terms.Delay += c.Delay
+		terms.Late += c.Late
 		if wait, ok := r.Wait(); ok {
 			waits = append(waits, wait.Milliseconds())
 		}
@@ -162,13 +165,6 @@ func (r JobRecord) cost(m Meta) (t protocol.Terms) {
 	}
 	t.Delay, t.Late = m.Weights.Waiting(r.Job, start, finish)
 	return t
-}
-
-func plus(a, b protocol.Terms) protocol.Terms {
-	return protocol.Terms{
-		Money: a.Money + b.Money, Carbon: a.Carbon + b.Carbon, Transfer: a.Transfer + b.Transfer,
-		Fragment: a.Fragment + b.Fragment, Delay: a.Delay + b.Delay, Late: a.Late + b.Late,
-	}
 }
 
 // slowdown returns the bounded slowdown in thousandths: completion time over

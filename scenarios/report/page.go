@@ -51,7 +51,7 @@ func page(w io.Writer, d Day, all []chart) error {
 	sections := []section{
 		{"Policies compared", "Each bar is one policy over the whole day; shorter is better.", figures[n:]},
 		{"Where and when jobs ran", "All policies share one scale.", figures[2:n]},
-		{"What the grids did", "The actual values, as they were paid and emitted. Nobody knew them in advance: decisions were made on forecasts.", figures[:2]},
+		{"What the grids did", "The values that jobs were billed at. Decisions were made on what was published or forecast at the time.", figures[:2]},
 	}
 	if len(d.Policies) == 0 {
 		sections = sections[2:]

@@ -153,7 +153,8 @@ func Compared(d Day) string {
 	s += "They saw the same prices, carbon intensities and machines; only the rule that chooses site and hour differs. "
 	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))
 	if base.Policy != best.Policy && base.ObjectiveUSD > 0 {
-		s += fmt.Sprintf(", %.1f %% below %s", 100*(1-best.ObjectiveUSD/base.ObjectiveUSD), base.Policy)
+		s += fmt.Sprintf(", %.1f %% below %s; its jobs waited %s minutes on average, those of %s %s",
+			100*(1-best.ObjectiveUSD/base.ObjectiveUSD), base.Policy, one(best.WaitS.Mean/60), base.Policy, one(base.WaitS.Mean/60))
 	}
 	return s + "."
 }
