@@ -132,7 +132,7 @@ func (p *problem) upper(ghosts []ghost) float64 {
 		}
 	}
 	for _, g := range ghosts {
-		sum += g.weight * float64(g.gpu) / 1000 * g.run.Hours() * typicalRate
+		sum += float64(g.weight * float64(g.gpu) / 1000 * g.run.Hours() * typicalRate)
 	}
 	return sum
 }

@@ -33,15 +33,15 @@ func (l *line) spread(from, start, finish protocol.Time, gpu float64) {
 		return
 	}
 	if i == j {
-		l[i] += gpu * (b - a) * slotHours
+		l[i] += float64(gpu * (b - a) * slotHours)
 		return
 	}
-	l[i] += gpu * (float64(i+1) - a) * slotHours
+	l[i] += float64(gpu * (float64(i+1) - a) * slotHours)
 	for k := i + 1; k < j; k++ {
-		l[k] += gpu * slotHours
+		l[k] += float64(gpu * slotHours)
 	}
 	if j < horizon {
-		l[j] += gpu * (b - float64(j)) * slotHours
+		l[j] += float64(gpu * (b - float64(j)) * slotHours)
 	}
 }
 
