@@ -42,7 +42,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 		began = o.Wall()
 	}
 	said, err := replay.Run(ctx, hub, st.Parties, replay.Config{
-		Start: st.Start, Latest: st.Meters.Add(longest), Pace: o.Pace,
+		Start: st.Start, Latest: st.Meters.Add(Longest), Pace: o.Pace,
 		Record: func(m protocol.Message) error {
 			res.Book.Add(m)
 			if o.Record == nil {

@@ -53,6 +53,9 @@ type Stage struct {
 // those that do not.
 const metered = 48 * time.Hour
 
+// Metered returns until when the sites of a scenario are metered at least.
+func Metered(s script.Scenario) protocol.Time { return s.End.Add(metered).Ceil(time.Hour) }
+
 // noise is how far, in thousandths, a job's draw may lie from what its model
 // draws as a rule: five per cent either way, by the job's name.
 const noise = 50
@@ -66,7 +69,7 @@ func Set(s script.Scenario, policy string) (*Stage, error) {
 	w := Weights(s)
 	st := &Stage{
 		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,
-		Meters:    s.End.Add(metered).Ceil(time.Hour),
+		Meters:    Metered(s),
 		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}}, rule),
 		submitter: world.NewSubmitter(s.Jobs),
 	}
@@ -107,13 +110,7 @@ func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy
 
 // add puts a site on stage: its agent, its hands and its feed.
 func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) error {
-	nodes := make([]fleet.Node, len(site.Nodes))
-	for i, n := range site.Nodes {
-		nodes[i] = fleet.Node{
-			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
-			Host: host(site, n.GPUs),
-		}
-	}
+	nodes := Machines(site)
 	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place})
 	if err != nil {
 		return err
@@ -121,7 +118,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) err
 	st.fleets = append(st.fleets, f)
 	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(grid.Config{Price: publishes(site, protocol.GridPrice).Rule()}))
 
-	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, truth(st.script.Seed))
+	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, Truth(st.script.Seed))
 	st.hands = append(st.hands, hands)
 	st.Parties[protocol.Hands(site.Name)] = hands
 
@@ -131,7 +128,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) err
 		if len(points) == 0 {
 			continue
 		}
-		series, err := grid.NewSeries(goOn(points, st.Meters.Add(longest)))
+		series, err := grid.NewSeries(Lasting(points, st.Meters.Add(Longest)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -141,8 +138,8 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) err
 	return nil
 }
 
-// longest is how long after the metered time a replay may last.
-const longest = 14 * 24 * time.Hour
+// Longest is how long after the metered time a replay may last.
+const Longest = 14 * 24 * time.Hour
 
 // publishes says when values of a quantity become known: prices of a day-ahead
 // market by its own clock, all else in real time.
@@ -154,6 +151,18 @@ func publishes(site script.Site, what protocol.Quantity) grid.Market {
 		return m
 	}
 	return grid.DayAhead()
+}
+
+// Machines returns the nodes of a site as a fleet knows them.
+func Machines(site script.Site) []fleet.Node {
+	nodes := make([]fleet.Node, len(site.Nodes))
+	for i, n := range site.Nodes {
+		nodes[i] = fleet.Node{
+			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
+			Host: host(site, n.GPUs),
+		}
+	}
+	return nodes
 }
 
 func host(site script.Site, gpus int) power.Host {
@@ -170,8 +179,8 @@ func host(site script.Site, gpus int) power.Host {
 	return h
 }
 
-// truth returns what jobs draw in truth.
-func truth(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
+// Truth returns what jobs draw in truth, when the plan of a job says so much.
+func Truth(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
 	return func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
 		h := fnv.New64a()
 		h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed)) // never fails
@@ -179,9 +188,9 @@ func truth(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milli
 	}
 }
 
-// goOn repeats the last day of an hourly series until a time: jobs may outlast
+// Lasting repeats the last day of an hourly series until a time: jobs may outlast
 // what was recorded.
-func goOn(points []protocol.Point, until protocol.Time) []protocol.Point {
+func Lasting(points []protocol.Point, until protocol.Time) []protocol.Point {
 	out := slices.Clone(points)
 	day := 24
 	if len(points) == 1 {
