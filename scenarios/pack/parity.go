@@ -160,7 +160,7 @@ func (t *Trace) Parity(e Expected) (Verdict, error) {
 	switch policy {
 	case fgd.Random:
 		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
-		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((own*own+theirs*theirs)/float64(len(Seeds)))
+		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((float64(own*own)+float64(theirs*theirs))/float64(len(Seeds)))
 		v.Within = math.Abs(v.Z) <= 4
 	case fgd.FGD:
 		exact, _, err := all(false)

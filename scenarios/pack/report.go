@@ -3,6 +3,8 @@ package pack
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/gridbid/gridbid/cluster-agent/fgd"
@@ -62,7 +64,8 @@ func (r *Report) WriteText(w io.Writer, policies []fgd.Policy) error {
 		report := r.Policies[p.String()]
 		run := report.Mean
 		if run == nil {
-			for _, one := range report.Seeds { // there is one
+			for _, seed := range slices.Sorted(maps.Keys(report.Seeds)) { // there is one
+				one := report.Seeds[seed]
 				run = &one
 			}
 		}
