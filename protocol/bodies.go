@@ -14,7 +14,7 @@ type (
 		Round  uint64  `msgpack:"n"`
 		Closes Time    `msgpack:"cl"` // offers said later are not read
 		Jobs   []Job   `msgpack:"j"`
-		Terms  Weights `msgpack:"w"` // what an option is judged by
+		Terms  Weights `msgpack:"w"`            // what an option is judged by
 		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
 	}
 

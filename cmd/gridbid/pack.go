@@ -57,7 +57,7 @@ least-allocated, most-allocated; several with commas, or all.`,
 			panic(err) // Invariant: the flag is declared above.
 		}
 	}
-	cmd.AddCommand(newPackParityCommand())
+	cmd.AddCommand(newPackParityCommand(), newPackStudyCommand())
 	return cmd
 }
 

@@ -17,7 +17,9 @@ type Habits struct {
 }
 
 // Usual habits. The slack is that of GAIA's two queues: 6 hours for a job under
-// 2 hours, 24 hours for a longer one; a job that may not be deferred has 1.
+// 2 hours, 24 hours for a longer one. A job that may not be deferred has an hour
+// or its own run again, whichever is longer: its users expect it done in twice
+// the time that it takes on the reference GPU, because many GPUs are slower.
 const (
 	UsualDeferrable protocol.Milli = 800
 	UsualResident   protocol.Milli = 50
@@ -44,7 +46,7 @@ func (h Habits) Fill(seed uint64, j protocol.Job) protocol.Job {
 		j.Home = h.Sites[Dice(seed, id, "home").IntN(len(h.Sites))]
 	}
 	j.Deferrable = yes(Dice(seed, id, "deferrable"), int64(h.Deferrable))
-	slack := hardSlack
+	slack := max(hardSlack, j.Run)
 	switch {
 	case j.Deferrable && j.Run < short:
 		slack = shortSlack

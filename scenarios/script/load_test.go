@@ -107,8 +107,8 @@ func TestTheDefaultScenarioNeedsNoData(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, s)
-	if len(s.Sites) != 6 || len(s.Jobs) != 720 || s.Seed != 1 {
-		t.Errorf("%d sites, %d jobs, seed %d; want 6, 720, 1", len(s.Sites), len(s.Jobs), s.Seed)
+	if len(s.Sites) != 6 || len(s.Jobs) != 1440 || s.Seed != 1 {
+		t.Errorf("%d sites, %d jobs, seed %d; want 6, 1440, 1", len(s.Sites), len(s.Jobs), s.Seed)
 	}
 	if s.Weights != (script.Weights{Kappa: 100e6, Delay: 1e6, Late: 10e6}) {
 		t.Errorf("weights %+v; want 100, 1 and 10 dollars", s.Weights)
@@ -297,7 +297,7 @@ func tiny(t *testing.T) (dir string) {
 	for name, text := range map[string]string{
 		"w.csv": w.String(),
 		"n.csv": "sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,1,T4\nb,8000,1000,1,T4\nc,8000,1000,2,Mystery\nd,8000,1000,0,\n",
-		"j.csv": "job_id,submit_s,duration_s,gpus,vc\nx,90000,60,1,v\ny,3600,7200,1,v\n",
+		"j.csv": "job_id,submit_s,duration_s,gpus,vc\nx,90000,60,1,v\ny,3600,14400,1,v\n",
 		"p.csv": "time_utc,usd\n" + strings.Join(hours("2022-01", 48, "7"), ""),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

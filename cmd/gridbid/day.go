@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/report"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// shown is what a report shows: the day of arrivals and the day after, into
+// which jobs were deferred.
+const shown = 24 * time.Hour
+
+// newDay returns what a report says of a scenario, before any replay.
+func newDay(s script.Scenario) report.Day {
+	d := report.Day{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shown), Step: time.Hour, Notes: s.Notes}
+	for _, site := range s.Sites {
+		x := report.Site{Name: site.Name}
+		for _, n := range site.Nodes {
+			x.GPUs += protocol.Milli(n.GPUs) * 1000
+		}
+		for at := d.Start; at < d.End; at = at.Add(d.Step) {
+			if v, ok := value(site.Signals[protocol.GridPrice], at); ok {
+				x.Price = append(x.Price, protocol.Microdollars(v))
+			}
+			if v, ok := value(site.Signals[protocol.GridCarbon], at); ok {
+				x.Carbon = append(x.Carbon, protocol.Milligrams(v))
+			}
+		}
+		d.Sites = append(d.Sites, x)
+	}
+	return d
+}
+
+// value returns the point of an hour, if the source has one.
+func value(points []protocol.Point, at protocol.Time) (int64, bool) {
+	for _, p := range points {
+		if p.At == at {
+			return p.Value, true
+		}
+	}
+	return 0, false
+}
+
+// busy returns what a report shows of one replay.
+func busy(d report.Day, res scenarios.Result) report.Policy {
+	p := report.Policy{Totals: res.Totals}
+	held := res.Book.Busy(d.Start, d.End, d.Step)
+	for _, site := range d.Sites {
+		p.Busy = append(p.Busy, held[site.Name])
+	}
+	return p
+}

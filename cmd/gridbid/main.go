@@ -1,0 +1,110 @@
+// Command gridbid replays days of a GPU federation, compares policies, and
+// explains every decision from the ledger of a run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Exit codes. They are part of the interface: scripts read them.
+const (
+	exitFailed      = 1   // it was tried and did not work
+	exitUsage       = 2   // a flag, a file or a scenario is wrong
+	exitInterrupted = 130 // ctrl-C
+)
+
+// badInput marks an error that the user can mend by giving something else.
+type badInput struct{ error }
+
+func (b badInput) Unwrap() error { return b.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRootCommand()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "gridbid: interrupted")
+		os.Exit(exitInterrupted)
+	}
+	fmt.Fprintf(os.Stderr, "gridbid: %v\n", err)
+	if errors.As(err, new(badInput)) {
+		os.Exit(exitUsage)
+	}
+	os.Exit(exitFailed)
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gridbid",
+		Short: "sites bid for GPU jobs by carbon, price and fragmentation",
+		Long: `Gridbid shares GPU jobs between sites that keep control of their own clusters.
+Each site's agent bids what a job would really cost it: energy at the hour's
+price, carbon at the hour's intensity, and the GPUs it would leave useless to
+others. A coordinator clears the auctions and can explain each decision.
+
+Start with a day at six made-up sites, over an embedded NATS server:
+
+  gridbid replay
+
+Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
+130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
+	})
+	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newPackCommand(), newVersionCommand())
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "say which build this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := struct {
+				Version  string `json:"version"`
+				Revision string `json:"revision,omitempty"`
+				Protocol int    `json:"protocol"`
+				Go       string `json:"go"`
+			}{"devel", "", int(protocol.Current), runtime.Version()}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				if info.Main.Version != "" && info.Main.Version != "(devel)" {
+					v.Version = info.Main.Version
+				}
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						v.Revision = s.Value
+					}
+				}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), v)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gridbid %s %s protocol %d %s\n", v.Version, v.Revision, v.Protocol, v.Go)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}

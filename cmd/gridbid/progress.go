@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// progress shows how far a replay is: a bar per policy on a terminal, a line
+// per policy elsewhere.
+type progress struct {
+	talk io.Writer
+	bars *mpb.Progress // nil: not on a terminal
+	bar  *mpb.Bar
+}
+
+func newProgress(talk io.Writer, policies []string) *progress {
+	p := &progress{talk: talk}
+	if f, ok := talk.(*os.File); ok && terminal(f) {
+		p.bars = mpb.New(mpb.WithOutput(talk), mpb.WithWidth(48), mpb.WithRefreshRate(120*time.Millisecond))
+	}
+	return p
+}
+
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// of returns what the replay of a policy calls after each instant.
+func (p *progress) of(policy string, jobs int) func(now, end protocol.Time, ended int) {
+	if p.bars == nil {
+		fmt.Fprintf(p.talk, "replaying %s\n", policy)
+		return nil
+	}
+	at := ""
+	p.bar = p.bars.AddBar(int64(max(jobs, 1)),
+		mpb.PrependDecorators(decor.Name(policy, decor.WC{W: 20, C: decor.DindentRight})),
+		mpb.AppendDecorators(decor.CountersNoUnit("%d/%d jobs", decor.WCSyncSpace), decor.Any(func(decor.Statistics) string { return "  " + at })))
+	return func(now, end protocol.Time, ended int) {
+		at = now.Go().Format("Mon 15:04")
+		p.bar.SetCurrent(int64(ended))
+	}
+}
+
+// stop leaves the bars as they are, so that what follows stands below them.
+func (p *progress) stop() {
+	if p.bars == nil {
+		return
+	}
+	if p.bar != nil && !p.bar.Completed() {
+		p.bar.Abort(false)
+	}
+	p.bars.Wait()
+}

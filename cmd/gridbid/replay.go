@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/report"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// replayFlags is what `gridbid replay` was told.
+type replayFlags struct {
+	source
+	policies []string
+	bus      string
+	run      string
+	json     string
+	report   string
+	speed    float64
+}
+
+func newReplayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay [SCENARIO]",
+		Short: "replay a day and compare policies",
+		Long: `Replay a day of jobs at several sites, once under each policy, and compare. The
+agents, the coordinator and their messages are those of a live federation; only
+time, machines and grids are played.
+
+SCENARIO is a name that "gridbid scenario list" prints, a folder, or a
+scenario.yaml. Without one the embedded six-regions are replayed. With --window
+any file of hourly prices and carbon is, without a scenario.
+
+Each run leaves its ledgers in the folder of --run; "gridbid why" and "gridbid
+tap" read them. The same input and seed give the same ledger, byte for byte,
+over either bus.`,
+		Example: `  gridbid replay
+  gridbid replay real-days/ordinary_2022-04-13 --policy auction,home-fifo
+  gridbid replay --window day.csv --max-jobs 5000 --report out/
+  gridbid replay --policy auction --json - | jq '.[0].carbon_kg'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return badInput{fmt.Errorf("replay takes one scenario, not %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args) },
+	}
+	f.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+" (default: the scenario's)")
+	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")
+	fl.StringVar(&f.run, "run", lastRun, "folder for the ledgers of this run")
+	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
+	fl.StringVar(&f.report, "report", "", "write a page with charts, and the charts as SVG and PNG, into this `FOLDER`")
+	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds in one second (default: as fast as it goes)")
+	return cmd
+}
+
+func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
+	s, err := f.load(args)
+	if err != nil {
+		return err
+	}
+	policies, err := f.choose(s)
+	if err != nil {
+		return err
+	}
+	if f.speed < 0 {
+		return badInput{fmt.Errorf("--speed %g: want a number above 0", f.speed)}
+	}
+	if err := clearRun(f.run); err != nil {
+		return err
+	}
+	talk := cmd.ErrOrStderr()
+	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	for _, note := range s.Notes {
+		fmt.Fprintf(talk, "  note: %s\n", note)
+	}
+	var all []record.Totals
+	day := newDay(s)
+	show := newProgress(talk, policies)
+	for _, policy := range policies {
+		res, err := f.play(cmd.Context(), s, policy, show)
+		if err != nil {
+			show.stop()
+			return err
+		}
+		all = append(all, res.Totals)
+		day.Policies = append(day.Policies, busy(day, res))
+	}
+	show.stop()
+	return f.tell(cmd, s, all, day)
+}
+
+// choose returns the policies to compare.
+func (f *replayFlags) choose(s script.Scenario) ([]string, error) {
+	names := f.policies
+	if len(names) == 0 {
+		names = s.Policies
+	}
+	if len(names) == 0 {
+		names = scenarios.Policies()
+	}
+	for i, n := range names {
+		if !slices.Contains(scenarios.Policies(), n) {
+			return nil, badInput{fmt.Errorf("--policy: no policy is named %q; there are %s", n, strings.Join(scenarios.Policies(), ", "))}
+		}
+		if slices.Contains(names[:i], n) {
+			return nil, badInput{fmt.Errorf("--policy: %s is named twice", n)}
+		}
+	}
+	return names, nil
+}
+
+// play replays one policy and writes its ledger.
+func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string, show *progress) (res scenarios.Result, err error) {
+	hub, closeHub, err := openHub(f.bus)
+	if err != nil {
+		return res, err
+	}
+	defer closeHub()
+	ledger, err := journal.Create(filepath.Join(f.run, policy+".ledger"), map[string]string{
+		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
+		"protocol": fmt.Sprint(protocol.Current),
+	})
+	if err != nil {
+		return res, err
+	}
+	began := time.Now()
+	return res, errors.Join(
+		func() error {
+			res, err = scenarios.Play(ctx, s, policy, hub, scenarios.Options{
+				Record:   ledger.Append,
+				Progress: show.of(policy, len(s.Jobs)),
+				Pace:     f.pace(ctx, s.Start),
+				Wall:     func() time.Duration { return time.Since(began) },
+			})
+			return err
+		}(),
+		ledger.Close(),
+	)
+}
+
+// pace returns what holds the replay to --speed, or nil.
+func (f *replayFlags) pace(ctx context.Context, start protocol.Time) func(protocol.Time) {
+	if f.speed == 0 {
+		return nil
+	}
+	began := time.Now()
+	return func(now protocol.Time) {
+		at := began.Add(time.Duration(float64(now.Sub(start)) / f.speed))
+		select {
+		case <-time.After(time.Until(at)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func openHub(name string) (bus.Hub, func(), error) {
+	switch name {
+	case "mem":
+		return new(membus.Hub), func() {}, nil
+	case "nats":
+		server, err := natsbus.Serve(natsbus.Config{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return server, func() { server.Close() }, nil
+	}
+	return nil, nil, badInput{fmt.Errorf("--bus: want nats or mem, not %q", name)}
+}
+
+// tell writes what came of all policies: figures on standard output, talk on
+// standard error.
+func (f *replayFlags) tell(cmd *cobra.Command, s script.Scenario, all []record.Totals, day report.Day) error {
+	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
+		return err
+	}
+	if f.json != "" {
+		out, err := output(cmd, f.json)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(report.JSON(out, all), out.Close()); err != nil {
+			return err
+		}
+	}
+	talk := cmd.ErrOrStderr()
+	if f.json != "-" {
+		if err := report.Table(cmd.OutOrStdout(), all); err != nil {
+			return err
+		}
+	}
+	if f.report != "" {
+		page, err := report.Write(f.report, day)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(talk, "\nreport: %s\n", page)
+	}
+	f.next(talk, s)
+	return nil
+}
+
+// next says what to run next.
+func (f *replayFlags) next(talk io.Writer, s script.Scenario) {
+	fmt.Fprintf(talk, "\nNext:\n")
+	if len(s.Jobs) > 0 {
+		where := ""
+		if f.run != lastRun {
+			where = " --run " + f.run
+		}
+		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", s.Jobs[len(s.Jobs)/2].ID, where)
+	}
+	if f.report == "" {
+		fmt.Fprintf(talk, "  gridbid replay --report out/     the same with charts\n")
+	}
+	fmt.Fprintf(talk, "  gridbid scenario list            other days\n")
+}
+
+func writeTotals(path string, all []record.Totals) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.JSON(out, all), out.Close())
+}
+
+// clearRun makes the folder of a run and removes an older run's files from it,
+// and nothing else.
+func clearRun(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return badInput{err}
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	if err != nil {
+		return badInput{err}
+	}
+	for _, path := range append(old, filepath.Join(dir, "totals.json")) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// source is the flags that say what to replay.
+type source struct {
+	options script.Options
+	seed    uint64
+	from    int64
+	cmd     *cobra.Command
+}
+
+func (s *source) flags(cmd *cobra.Command) {
+	s.cmd = cmd
+	f, o := cmd.Flags(), &s.options
+	f.StringVar(&o.Data, "data", "../shared/data", "folder of recorded series and traces, for scenarios that read them")
+	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
+	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
+	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
+	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
+	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs (default 2000, or what the scenario says)")
+	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list (`FILE.csv`)")
+	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: as many as keep 65 % busy)")
+}
+
+// load reads what the flags and the arguments name: a shipped scenario, a
+// folder or file, or a window.
+func (s *source) load(args []string) (script.Scenario, error) {
+	if s.cmd.Flags().Changed("seed") {
+		s.options.Seed = &s.seed
+	}
+	if s.cmd.Flags().Changed("jobs-from") {
+		s.options.JobsFrom = &s.from
+	}
+	var out script.Scenario
+	var err error
+	switch {
+	case s.options.Window != "" && len(args) > 0:
+		err = fmt.Errorf("give a scenario or --window, not both")
+	case s.options.Window != "":
+		out, err = script.Window(s.options)
+	case len(args) > 0:
+		out, err = script.Load(args[0], s.options)
+	default:
+		out, err = script.Load(script.Default, s.options)
+	}
+	if err != nil {
+		return out, badInput{err}
+	}
+	return out, nil
+}
+
+func newScenarioCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "scenario",
+		Short: "list, check and show scenarios",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "check FILE...",
+		Short: "say what is wrong with a scenario file, line by line",
+		Long: `Check scenario files, folders or shipped names against the published schema and
+against each other. Nothing is replayed and no data is read.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, what := range args {
+				if err := script.Check(what); err != nil {
+					return badInput{err}
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: fine\n", what)
+			}
+			return nil
+		},
+	})
+	var asJSON bool
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "name the scenarios that ship with gridbid",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), script.List())
+			}
+			for _, name := range script.List() {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.AddCommand(list, &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON schema of scenario.yaml, for editors",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(script.Schema)
+			return err
+		},
+	})
+	return cmd
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// output opens a file to write data to; "-" is standard output.
+func output(cmd *cobra.Command, path string) (io.WriteCloser, error) {
+	if path == "-" {
+		return stdout{cmd.OutOrStdout()}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, badInput{err}
+	}
+	return f, nil
+}
+
+type stdout struct{ io.Writer }
+
+func (stdout) Close() error { return nil }
