@@ -1,0 +1,156 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestHouseKeepsItsPlan(t *testing.T) {
+	for _, complaint := range keepsPlan(plan, theHouse(t).pkgs) {
+		t.Error(complaint)
+	}
+}
+
+// keepsPlan returns what packages break of a plan, each with where and why.
+func keepsPlan(plan []line, pkgs map[string]*pkg) (wrong []string) {
+	for _, p := range inOrder(pkgs) {
+		i := slices.IndexFunc(plan, func(l line) bool { return l.pkg == p.name })
+		if i < 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: package %s has no line in the plan of internal/arch; say what it may import, whether it is pure, and why",
+				p.at(append(p.files, p.tests...)[0]), p.name))
+			continue
+		}
+		for _, f := range p.files {
+			for _, imp := range f.Imports {
+				if bad := mayImport(plan[i], path(imp)); bad != "" {
+					wrong = append(wrong, p.at(imp)+": "+bad)
+				}
+			}
+		}
+		for _, f := range append(p.tests, p.files...) {
+			for _, imp := range f.Imports {
+				if bad := keepsToItself(p.name, path(imp)); bad != "" {
+					wrong = append(wrong, p.at(imp)+": "+bad)
+				}
+			}
+		}
+		if bad := seesOneSide(p, pkgs); bad != "" {
+			wrong = append(wrong, bad)
+		}
+		if plan[i].pure {
+			wrong = append(wrong, isPure(p)...)
+		}
+	}
+	for _, l := range plan {
+		if pkgs[l.pkg] == nil {
+			wrong = append(wrong, fmt.Sprintf("the plan has a line for %s, which does not exist; take it out", l.pkg))
+		}
+	}
+	return wrong
+}
+
+func inOrder(pkgs map[string]*pkg) (out []*pkg) {
+	for _, p := range pkgs {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(x, y *pkg) int { return strings.Compare(x.name, y.name) })
+	return out
+}
+
+// mayImport says why the package of l may not import another, or "".
+func mayImport(l line, other string) string {
+	ours, ok := strings.CutPrefix(other, module)
+	switch {
+	case ok && !matches(strings.Fields(l.ours), ours):
+		return fmt.Sprintf("%s may not import %s: its line in the plan allows %s", l.pkg, ours, orNothing(l.ours))
+	case ok || matches(strings.Fields(l.others), other) || behindDoor(other):
+		return ""
+	case strings.Contains(other, ".") || other == "C":
+		return fmt.Sprintf("%s may not import %s: its line in the plan names no such package", l.pkg, other)
+	case l.pure:
+		if hint, banned := bannedInPure(other); banned {
+			return fmt.Sprintf("%s is pure and may not import %s: %s", l.pkg, other, hint)
+		}
+	}
+	return ""
+}
+
+func orNothing(list string) string {
+	if list == "" {
+		return "nothing of ours"
+	}
+	return list
+}
+
+func behindDoor(other string) bool {
+	for _, d := range doors {
+		if strings.HasPrefix(other, d.library) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsToItself says why nobody in a package, tests included, may import
+// another: it has a door elsewhere, or stands on the other side.
+func keepsToItself(name, other string) string {
+	for _, d := range doors {
+		if strings.HasPrefix(other, d.library) && name != d.door {
+			return fmt.Sprintf("%s may not import %s: only %s does, because %s", name, other, d.door, d.why)
+		}
+	}
+	ours, ok := strings.CutPrefix(other, module)
+	if !ok {
+		return ""
+	}
+	for i, mine := range sides {
+		theirs := sides[1-i]
+		if matches(mine.pkgs, name) && matches(theirs.pkgs, ours) {
+			return fmt.Sprintf("%s may not import %s: %s and %s meet in protocol", name, ours, mine.name, theirs.name)
+		}
+	}
+	return ""
+}
+
+// seesOneSide says by which way a package that is neither a main nor scenarios
+// sees both sides, or "".
+func seesOneSide(p *pkg, pkgs map[string]*pkg) string {
+	if p.main() || p.name == "scenarios" || matches(sides[0].pkgs, p.name) || matches(sides[1].pkgs, p.name) {
+		return ""
+	}
+	var seen [2]string
+	for name := range reaches(p, pkgs) {
+		for i, s := range sides {
+			if matches(s.pkgs, name) && (seen[i] == "" || name < seen[i]) {
+				seen[i] = name
+			}
+		}
+	}
+	if seen[0] == "" || seen[1] == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s sees both %s and %s; only mains and scenarios may", p.at(firstOf(p)), p.name, seen[0], seen[1])
+}
+
+func firstOf(p *pkg) ast.Node { return append(p.files, p.tests...)[0] }
+
+// reaches returns our packages that p imports, and those that these import.
+func reaches(p *pkg, pkgs map[string]*pkg) map[string]bool {
+	seen := make(map[string]bool)
+	var walk func(*pkg)
+	walk = func(q *pkg) {
+		for _, name := range q.imports() {
+			if !seen[name] {
+				seen[name] = true
+				if next := pkgs[name]; next != nil {
+					walk(next)
+				}
+			}
+		}
+	}
+	walk(p)
+	return seen
+}

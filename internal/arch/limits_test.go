@@ -1,0 +1,116 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Limits of what can be read in one go.
+const (
+	mostLines = 500 // of a file
+	longest   = 100 // lines of a function, tests aside
+)
+
+func TestHouseIsReadable(t *testing.T) {
+	for _, p := range inOrder(theHouse(t).pkgs) {
+		for _, complaint := range isReadable(p) {
+			t.Error(complaint)
+		}
+	}
+}
+
+// isReadable returns what is too long in p, and what is not documented.
+func isReadable(p *pkg) (wrong []string) {
+	for _, f := range append(p.tests, p.files...) {
+		if n := p.fset.File(f.Pos()).LineCount(); n > mostLines {
+			wrong = append(wrong, fmt.Sprintf("%s has %d lines; split it below %d", p.fset.Position(f.Pos()).Filename, n, mostLines))
+		}
+	}
+	if len(p.files) > 0 && !slices.ContainsFunc(p.files, func(f *ast.File) bool { return f.Doc != nil }) {
+		wrong = append(wrong, fmt.Sprintf("%s: package %s has no doc comment", p.at(p.files[0]), p.name))
+	}
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			wrong = append(wrong, tooLong(p, d)...)
+			if !p.main() {
+				wrong = append(wrong, undocumented(p, d)...)
+			}
+		}
+	}
+	return wrong
+}
+
+func tooLong(p *pkg, d ast.Decl) []string {
+	f, ok := d.(*ast.FuncDecl)
+	if !ok {
+		return nil
+	}
+	n := p.fset.Position(f.End()).Line - p.fset.Position(f.Pos()).Line + 1
+	if n <= longest {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: func %s has %d lines; split it below %d", p.at(f), f.Name.Name, n, longest)}
+}
+
+// undocumented returns the exported names of d that nothing is said about. In a
+// group of constants or variables the comment of the group will do.
+func undocumented(p *pkg, d ast.Decl) (wrong []string) {
+	complain := func(id *ast.Ident) {
+		if id.IsExported() {
+			wrong = append(wrong, fmt.Sprintf("%s: %s.%s is exported and has no doc comment", p.at(id), p.name, id.Name))
+		}
+	}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Doc == nil && ofExported(d) {
+			complain(d.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Doc == nil && s.Comment == nil && (d.Doc == nil || len(d.Specs) > 1 && !isUnit(s)) {
+					complain(s.Name)
+				}
+			case *ast.ValueSpec:
+				if d.Tok != token.IMPORT && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+					for _, id := range s.Names {
+						complain(id)
+					}
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// isUnit reports whether s names a plain number, whose name says it all.
+func isUnit(s *ast.TypeSpec) bool {
+	id, ok := s.Type.(*ast.Ident)
+	return ok && strings.HasPrefix(id.Name, "int")
+}
+
+// ofExported reports whether f is a function, or a method of an exported type
+// that no interface of the standard library asks for.
+func ofExported(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return true
+	}
+	switch f.Name.Name {
+	case "Error", "Len", "Less", "Swap", "Push", "Pop":
+		return false // fmt and sort say what they do
+	}
+	t := f.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if index, ok := t.(*ast.IndexExpr); ok {
+		t = index.X
+	}
+	id, ok := t.(*ast.Ident)
+	return ok && id.IsExported()
+}

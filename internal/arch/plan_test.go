@@ -1,0 +1,79 @@
+package arch
+
+// module is the path that all our packages begin with.
+const module = "github.com/gridbid/gridbid/"
+
+// Columns of the plan.
+const (
+	pure  = true  // a function of what it is given
+	shell = false // may read clocks and files, and start goroutines
+)
+
+// A line says what one package may do, and why.
+type line struct {
+	pkg    string
+	pure   bool
+	ours   string // packages of ours that it may import; "*" is all
+	others string // third-party packages, and what pure packages otherwise lack
+	why    string
+}
+
+// plan is the house, from the ground up: a package imports only what stands
+// above it here.
+var plan = []line{
+	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the language alone; buffers are pooled, and short strings read without a copy"},
+	{"bus", shell, "protocol", "", "runs machines by the clock, and carries what they say"},
+	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
+	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
+	{"bus/natsbus", shell, "protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server", "the door to NATS"},
+	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
+
+	{"cluster-agent/fgd", pure, "", "", "placement in plain numbers, so that it can be held to the published program"},
+	{"cluster-agent/power", pure, "protocol", "", "what devices draw, whoever asks"},
+	{"cluster-agent/grid", pure, "protocol", "", "what was told of a grid; where it is from is the caller's affair"},
+	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
+	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
+
+	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
+	{"coordinator/auction", pure, "protocol", "", "decides by what was offered, and knows no site from within"},
+	{"coordinator/market", pure, "protocol coordinator/auction coordinator/ledger", "", "the coordinator's mind"},
+	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
+	{"coordinator/narrate", pure, "protocol coordinator/record", "", "tells what was recorded, and decides nothing"},
+
+	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
+	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
+	{"scenarios/six-regions", shell, "", "", "files in the binary"},
+	{"scenarios/real-days", shell, "", "", "files in the binary"},
+	{"scenarios/script", shell, "protocol cluster-agent/grid cluster-agent/power scenarios/trace scenarios/invent scenarios/six-regions scenarios/real-days",
+		"go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "opens the files that a scenario names"},
+	{"scenarios/pack", pure, "cluster-agent/fgd", "", "the published packing experiment; there is no market in it"},
+	{"scenarios/world", pure, "protocol cluster-agent/fleet cluster-agent/grid cluster-agent/power", "", "physics; nobody who decides can see into it"},
+	{"scenarios/shift", pure, "", "", "published rules in plain numbers, so that they can be held to published figures"},
+	{"scenarios/conformance", pure, "scenarios/shift", "", "runs the published cases; there is no market in it"},
+	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/shift", "", "other rules for the same market"},
+	{"scenarios/replay", shell, "protocol bus", "", "simulated time over a real bus; machines that hear something at once live side by side"},
+	{"scenarios/report", shell, "protocol coordinator/record", "gonum.org/v1/plot gonum.org/v1/plot/*", "writes pages and charts of what was recorded"},
+	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
+
+	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
+	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
+}
+
+// doors are libraries that one package imports and no other, so that they can
+// be replaced in one place. A door need not stand yet.
+var doors = []struct{ library, door, why string }{
+	{"github.com/nats-io/", "bus/natsbus", "a party speaks through a bus.Port"},
+	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},
+	{"github.com/tmc/langchaingo", "llm", "a model is asked through one door, and knows nothing of the market"},
+	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},
+	{"github.com/spf13/cobra", "cmd/gridbid", "flags belong to a main"},
+}
+
+// sides are those who meet in protocol and nowhere else.
+var sides = []struct {
+	name string
+	pkgs []string
+}{
+	{"the coordinator", []string{"coordinator", "coordinator/*"}},
+	{"a site", []string{"agents", "agents/*", "cluster-agent", "cluster-agent/*"}},
+}
