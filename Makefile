@@ -1,0 +1,71 @@
+# What can be made of Gridbid. Everything but `race` needs Go alone; what reads
+# recorded data says so and passes over it where there is none.
+
+GO        ?= go
+PKG       ?= ./...
+BENCH     ?= .
+COUNT     ?= 10
+FUZZTIME  ?= 10s
+DATA      ?= ../shared/data
+
+.DEFAULT_GOAL := help
+
+## help: say what make can do
+.PHONY: help
+help:
+	@sed -n 's/^## \([a-z-]*\): \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
+
+## test: all that must hold: format, vet, every test
+.PHONY: test
+test: lint
+	$(GO) test -timeout 8m ./...
+
+## check: what to run before a commit: test, and the race detector where there are goroutines
+.PHONY: check
+check: test race
+
+## lint: format and vet
+.PHONY: lint
+lint:
+	@bad=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); test -z "$$bad" || { echo "gofmt: run gofmt -w on"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+
+## race: the packages that start goroutines, under the race detector (needs a C compiler)
+.PHONY: race
+race:
+	$(GO) test -race -timeout 8m ./bus/... ./scenarios/replay
+
+## build: the binaries, in bin/
+.PHONY: build
+build:
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+## bench: benchmarks of PKG that match BENCH, COUNT times, for benchstat
+.PHONY: bench
+bench:
+	@echo "commit: $$(git describe --always --dirty 2>/dev/null || echo unknown)"
+	@echo "go: $$($(GO) version | cut -d' ' -f3)"
+	@echo "cores: $$(getconf _NPROCESSORS_ONLN)"
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m $(PKG)
+
+## fuzz: every fuzz target for FUZZTIME
+.PHONY: fuzz
+fuzz:
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(cat $$dir/*_test.go | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
+			echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
+		done; \
+	done
+
+## stories: tell again what tests hold word for word; read the diff before you commit
+.PHONY: stories
+stories:
+	$(GO) test ./coordinator/narrate ./scenarios/report ./internal/arch -update
+	git diff --stat
+
+## real: replay ten recorded days under every policy, and judge the auction (needs DATA; minutes)
+.PHONY: real
+real:
+	$(GO) test ./scenarios/real-days -run Judged -judge -data $(abspath $(DATA)) -v -timeout 50m
+
+include make/*.mk
