@@ -219,9 +219,13 @@ func (v *naive) place(r Request) (p Placement, score int, ok bool) {
 		}
 		var s int
 		d := options[0]
-		if v.cfg.Policy == FGD {
+		switch v.cfg.Policy {
+		case FGD:
 			s, d = v.gradient(i, r, options)
-		} else {
+		case FGDTight:
+			s, d = v.gradient(i, r, options)
+			s = s*1000 + 255 - int(n.idle()*255/8000)
+		default:
 			s = n.baseline(v.cfg.Policy, r)
 			for _, o := range options { // the tightest device
 				if r.GPUs == 1 && r.Milli < 1000 && n.left(o) < n.left(d) {

@@ -39,7 +39,7 @@ func (c *Cluster) Quote(r Request) (q Quote) {
 	}
 	q.Node, q.Devices, q.Fits = int(c.id[s]), c.devices(k, s), true
 	q.DeltaF = rounded(-c.delta(k, s, q.Devices), c.total)
-	q.Score = int(v) * c.perScore()
+	q.Score = c.thousandths(v)
 	c.rng = rng
 	return q
 }
@@ -66,12 +66,15 @@ func (c *Cluster) choose(k *class) (slot int, score uint16, ok bool) {
 	return s, v - 1, true
 }
 
-// perScore is the thousandths that one point of a score is worth.
-func (c *Cluster) perScore() int {
-	if c.cfg.Policy == LeastAllocated || c.cfg.Policy == MostAllocated {
-		return 1
+// thousandths is a policy's score in thousandths of its scale.
+func (c *Cluster) thousandths(score uint16) int {
+	switch c.cfg.Policy {
+	case LeastAllocated, MostAllocated:
+		return int(score)
+	case FGDTight:
+		return int(score>>tieBits) * 10
 	}
-	return 10
+	return int(score) * 10
 }
 
 // rounded is num/den to nearest, halves away from zero; 0 if den is 0.

@@ -188,12 +188,15 @@ func (w *world) place(t *rapid.T, r Request) {
 	}
 	if ok && w.cfg.Policy != Random {
 		exact, _ := w.v.delta(want.Node, r, want.Devices)
-		per := 10
-		if w.cfg.Policy == LeastAllocated || w.cfg.Policy == MostAllocated {
-			per = 1
+		switch w.cfg.Policy {
+		case FGDTight:
+			score = score / 1000 * 10
+		case LeastAllocated, MostAllocated:
+		default:
+			score *= 10
 		}
-		if q.Placement != want || q.Score != score*per || q.DeltaF != rounded(-exact, w.v.total()) {
-			t.Fatalf("Quote(%+v) = %+v; want %+v, score %d, ΔF %d/%d", r, q, want, score*per, -exact, w.v.total())
+		if q.Placement != want || q.Score != score || q.DeltaF != rounded(-exact, w.v.total()) {
+			t.Fatalf("Quote(%+v) = %+v; want %+v, score %d, ΔF %d/%d", r, q, want, score, -exact, w.v.total())
 		}
 	}
 	p, placed := w.c.Place(r)

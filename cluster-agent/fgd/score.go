@@ -9,15 +9,32 @@ func (c *Cluster) score(k *class, s int) uint16 {
 	if k.req.GPUMemory > 0 && !c.enough(k, s) {
 		return 0
 	}
-	switch {
-	case c.cfg.Policy != FGD:
-		return 1 + c.baseline(k, s)
-	case c.cfg.Reference > 0:
-		return 1 + c.referenceScore(k, s)
-	case k.kind == share:
-		return 1 + c.steps.score(c.shareBest(k, s))
+	switch c.cfg.Policy {
+	case FGD:
+		return 1 + c.gradient(k, s)
+	case FGDTight:
+		idle := c.nodes[s].idleMilli() * tieMask / (whole * MaxGPUs)
+		return 1 + (c.gradient(k, s)<<tieBits | uint16(tieMask-idle))
 	}
-	return 1 + c.steps.score(c.wholeDelta(k, s))
+	return 1 + c.baseline(k, s)
+}
+
+// FGDTight's scores have the published one above, and below it how little GPU
+// is idle.
+const (
+	tieBits = 8
+	tieMask = 1<<tieBits - 1
+)
+
+// gradient is the published score of slot s for k.
+func (c *Cluster) gradient(k *class, s int) uint16 {
+	switch {
+	case c.cfg.Reference > 0:
+		return c.referenceScore(k, s)
+	case k.kind == share:
+		return c.steps.score(c.shareBest(k, s))
+	}
+	return c.steps.score(c.wholeDelta(k, s))
 }
 
 // shareBest is the highest shareDelta of the devices of slot s that can take
@@ -129,10 +146,10 @@ func (c *Cluster) devices(k *class, s int) (d Devices) {
 		return d
 	}
 	can := c.candidates(k, s)
-	switch {
-	case c.cfg.Policy == FGD && c.cfg.Reference > 0:
+	switch gradient := c.cfg.Policy == FGD || c.cfg.Policy == FGDTight; {
+	case gradient && c.cfg.Reference > 0:
 		return c.referenceDevice(k, s, can)
-	case c.cfg.Policy == FGD:
+	case gradient:
 		return c.gradientDevice(k, s, can)
 	case c.cfg.Policy == Random:
 		for at := int(c.random(uint64(can.Count()))); at > 0; at-- {

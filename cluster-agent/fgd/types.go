@@ -123,6 +123,7 @@ const (
 	Random                       // §8: any node that fits, drawn from Config.Seed
 	LeastAllocated               // Kubernetes' spreading: most left, share of capacity
 	MostAllocated                // Kubernetes' packing: least left, share of capacity
+	FGDTight                     // FGD, equal scores to the node with the least idle GPU, then by rank
 	numPolicies
 )
 
@@ -130,6 +131,7 @@ var policyNames = [numPolicies]string{
 	FGD: "fgd", BestFit: "bestfit", DotProd: "dotprod", GPUPacking: "gpupacking",
 	GPUClustering: "gpuclustering", Random: "random",
 	LeastAllocated: "least-allocated", MostAllocated: "most-allocated",
+	FGDTight: "fgd-tight",
 }
 
 // String is the name that ParsePolicy reads.

@@ -37,7 +37,7 @@ with a policy or drop it, and report the share of GPU allocated and the share
 lost in fragments as load arrives.
 
 Policies: fgd, bestfit, dotprod, gpupacking, gpuclustering, random,
-least-allocated, most-allocated; several with commas, or all.`,
+least-allocated, most-allocated, fgd-tight; several with commas, or all.`,
 		Example: `  gridbid pack --nodes openb_node_list_gpu_node.csv --pods openb_pod_list_default.csv
   gridbid pack --nodes N.csv --pods P.csv --policy fgd,bestfit --all-seeds --json -`,
 		Args: cobra.NoArgs,

@@ -13,6 +13,9 @@ import (
 // Kubernetes client before it ranks the nodes (specification §2.4).
 const watchDraws = 10
 
+// mostArrivals bounds the memory of a sequence.
+const mostArrivals = 20_000_000
+
 // A Trace is nodes and pods, each by name, and the target workload that the
 // pods make. Make one with NewTrace.
 type Trace struct {
@@ -46,7 +49,7 @@ func NewTrace(nodes []fgd.Node, pods []Pod) *Trace {
 // (§2); tune 0 leaves the trace as it is. rank is the order of the nodes among
 // equal scores. An error says why a tune cannot be reached.
 func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, err error) {
-	if tune < 0 || tune > 100 {
+	if !(tune >= 0 && tune <= 100) {
 		return nil, nil, fmt.Errorf("pack: tune %v, want 0 to 100", tune)
 	}
 	r := rand.New(rand.NewSource(seed))
@@ -69,6 +72,9 @@ func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, 
 			q := t.Pods[i].Request
 			if float64(asked+q.Milli) > goal { // one device's, not all of them (§10.2)
 				break
+			}
+			if len(sequence) == mostArrivals {
+				return nil, nil, fmt.Errorf("pack: tune %v takes more than %d arrivals", tune, mostArrivals)
 			}
 			sequence = append(sequence, i)
 			asked += q.Total()

@@ -70,17 +70,7 @@ func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]Pod, error) {
 	var pods []Pod
 	seen := map[string]int{}
 	for t.next() {
-		p := Pod{Name: t.name("name", seen), Line: t.line}
-		p.Request = fgd.Request{CPU: t.amount("cpu_milli", most), Memory: t.amount("memory_mib", most)}
-		gpus, milli := t.amount("num_gpu", fgd.MaxGPUs), min(t.amount("gpu_milli", most), 1000)
-		switch {
-		case gpus > 0 && milli == 0:
-			t.fail("gpu_milli", "0 of each of %d GPUs", gpus)
-		case gpus > 1 && milli < 1000:
-			t.fail("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
-		case gpus > 0:
-			p.Request.GPUs, p.Request.Milli, p.Request.Models = int(gpus), milli, t.models("gpu_spec", models)
-		}
+		p := Pod{Name: t.name("name", seen), Line: t.line, Request: t.request("memory_mib", models)}
 		p.Created, p.Deleted = t.seconds("creation_time"), t.seconds("deletion_time")
 		pods = append(pods, p)
 	}
@@ -197,6 +187,22 @@ func (t *table) amount(column string, limit int64) int64 {
 	return 0
 }
 
+// request is what a row asks for. models are those that there are; nil does
+// not ask.
+func (t *table) request(memory string, models map[string]bool) fgd.Request {
+	r := fgd.Request{CPU: t.amount("cpu_milli", most), Memory: t.amount(memory, most)}
+	gpus, milli := t.amount("num_gpu", fgd.MaxGPUs), min(t.amount("gpu_milli", most), 1000)
+	switch {
+	case gpus > 0 && milli == 0:
+		t.fail("gpu_milli", "0 of each of %d GPUs", gpus)
+	case gpus > 1 && milli < 1000:
+		t.fail("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
+	case gpus > 0:
+		r.GPUs, r.Milli, r.Models = int(gpus), milli, t.models("gpu_spec", models)
+	}
+	return r
+}
+
 // seconds is a time that may be missing.
 func (t *table) seconds(column string) int64 {
 	if t.text(column) == "" {
@@ -212,7 +218,7 @@ func (t *table) models(column string, known map[string]bool) string {
 		return ""
 	}
 	for name := range strings.SplitSeq(spec, "|") {
-		if name == "" || !known[name] {
+		if name == "" || known != nil && !known[name] {
 			t.fail(column, "model %q is on no node", name)
 		}
 	}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/scenarios/pack"
+)
+
+// studyFlags are the flags of `gridbid pack study`.
+type studyFlags struct {
+	nodes, page string
+	every       int
+	seeds, days int
+}
+
+// newPackStudyCommand is `gridbid pack study`: policies when jobs end.
+func newPackStudyCommand() *cobra.Command {
+	var f studyFlags
+	cmd := &cobra.Command{
+		Use:   "study TRACE --nodes FILE",
+		Short: "measure policies in a cluster where jobs end",
+		Long: `Draw jobs with their durations from a trace, let them arrive, wait in rounds of
+a minute, run and end, and measure allocation, waiting and jobs that gave up
+after six hours, for each policy and for look-ahead and consolidation on top.
+Every variant sees the same arrivals.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runStudy(args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&f.nodes, "nodes", "", "node list, CSV")
+	cmd.Flags().IntVar(&f.every, "every", 10, "take every so many-th node of the list")
+	cmd.Flags().IntVar(&f.seeds, "seeds", 8, "runs with different arrivals")
+	cmd.Flags().IntVar(&f.days, "days", 10, "days measured, after as many of filling")
+	cmd.Flags().StringVar(&f.page, "write", "", "put the table into this page, between its study marks")
+	if err := cmd.MarkFlagRequired("nodes"); err != nil {
+		panic(err) // Invariant: the flag is declared above.
+	}
+	return cmd
+}
+
+func runStudy(file string, f studyFlags, out, progress io.Writer) error {
+	if f.every < 1 || f.seeds < 1 || f.days < 1 {
+		return fmt.Errorf("pack: --every, --seeds and --days must be at least 1")
+	}
+	n, err := os.Open(f.nodes)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	all, err := pack.ReadNodes(f.nodes, n)
+	if err != nil {
+		return err
+	}
+	var nodes []fgd.Node
+	for i := 0; i < len(all); i += f.every {
+		nodes = append(nodes, all[i])
+	}
+	jobs, err := readJobs(file)
+	if err != nil {
+		return err
+	}
+	say := func(done, all int, what string) { fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what) }
+	o := pack.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}
+	rows, err := pack.StudyAll(nodes, jobs, pack.Variants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
+	if err != nil {
+		return err
+	}
+	var table bytes.Buffer
+	if err := pack.WriteStudy(&table, rows); err != nil {
+		return err
+	}
+	if f.page != "" {
+		return replaceBetween(f.page, "<!-- study -->\n", "<!-- /study -->", table.String())
+	}
+	_, err = out.Write(table.Bytes())
+	return err
+}
+
+// readJobs reads a trace of jobs that end, packed with gzip or not.
+func readJobs(file string) ([]pack.Job, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !strings.HasSuffix(file, ".gz") {
+		return pack.ReadJobs(file, f)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return pack.ReadJobs(file, z)
+}
