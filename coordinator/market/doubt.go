@@ -1,0 +1,92 @@
+package market
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Bounds of what may be said of a job. They are far above what can be, and keep
+// arithmetic on it safe.
+const (
+	mostEnergy = protocol.Millijoules(1e15)  // 278 MWh
+	mostCarbon = protocol.Milligrams(1e12)   // 1,000 t
+	mostMoney  = protocol.Microdollars(1e12) // a million dollars
+	mostPieces = protocol.Milli(8_000)       // GPUs of one node
+	mostTotal  = protocol.Milli(1e9)         // a million GPUs
+	longestRun = 3 * protocol.MaxRun         // on the slowest GPU
+	farthest   = 4 * protocol.MaxRun         // end of a run
+)
+
+// believable returns o without what cannot be: menus for jobs that were not
+// called, and options that break the job's own limits or physics.
+func (k *Market) believable(site string, o protocol.Offer) protocol.Offer {
+	o.Room = k.rooms(o.Room)
+	seen := make(map[protocol.JobID]bool, len(o.Jobs))
+	menus := make([]protocol.Menu, 0, len(o.Jobs))
+	for _, m := range o.Jobs {
+		i, ok := k.round.index[m.Job]
+		if !ok || seen[m.Job] {
+			k.counts["offer-for-unknown-job"]++
+			continue
+		}
+		seen[m.Job] = true
+		job := k.round.lots[i].job
+		kept := make([]protocol.Option, 0, len(m.Options))
+		for _, opt := range m.Options {
+			if k.possible(site, job, opt) && has(o.Room, job, opt) {
+				kept = append(kept, opt)
+			} else {
+				k.counts[string(protocol.BadTerms)]++
+			}
+		}
+		if len(m.Options) > 0 && len(kept) == 0 {
+			m.Why = protocol.Reason{Code: protocol.BadTerms}
+		}
+		m.Options = kept
+		menus = append(menus, m)
+	}
+	o.Jobs = menus
+	return o
+}
+
+// rooms returns those that can be. A model that is told of twice counts as told
+// the first time.
+func (k *Market) rooms(all []protocol.Room) []protocol.Room {
+	rooms := make([]protocol.Room, 0, len(all))
+	for _, r := range all {
+		if !k.roomy(r) || slices.ContainsFunc(rooms, func(q protocol.Room) bool { return q.Model == r.Model }) {
+			k.counts[string(protocol.BadTerms)]++
+			continue
+		}
+		rooms = append(rooms, r)
+	}
+	return rooms
+}
+
+func (k *Market) roomy(r protocol.Room) bool {
+	return r.Total >= 0 && r.Total <= mostTotal && r.Slot >= time.Second && r.Slot <= protocol.MaxRun &&
+		r.Speed >= 0 && r.Speed <= mostTotal &&
+		r.From >= k.round.opened.Add(-protocol.MaxRun) && r.From <= k.round.opened.Add(protocol.MaxRun) &&
+		!slices.ContainsFunc(r.Free, func(v protocol.Milli) bool { return v < 0 || v > r.Total }) &&
+		!slices.ContainsFunc(r.Rate, func(v protocol.Microdollars) bool { return v < -mostMoney || v > mostMoney })
+}
+
+// has reports whether a site said what room it has for o. An option on GPUs that
+// nobody counts would seem to take none.
+func has(rooms []protocol.Room, j protocol.Job, o protocol.Option) bool {
+	return j.GPUs == 0 || slices.ContainsFunc(rooms, func(r protocol.Room) bool { return r.Model == o.Model && r.Total >= j.GPU() })
+}
+
+// possible compares instants, not spans: a span of hostile instants overflows.
+func (k *Market) possible(site string, j protocol.Job, o protocol.Option) bool {
+	return o.Start >= k.round.opened && o.Finish > o.Start &&
+		o.Finish <= k.round.opened.Add(farthest) && o.Finish <= o.Start.Add(longestRun) &&
+		o.Energy >= 0 && o.Energy <= mostEnergy && o.Carbon >= 0 && o.Carbon <= mostCarbon &&
+		o.Money >= -mostMoney && o.Money <= mostMoney && o.Transfer >= 0 && o.Transfer <= mostMoney &&
+		o.Awake >= -mostMoney && o.Awake <= mostMoney &&
+		o.Fragment >= -mostPieces && o.Fragment <= mostPieces && o.Cap >= 0 &&
+		(len(j.Models) == 0 || j.GPUs == 0 || slices.Contains(j.Models, o.Model)) &&
+		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))
+}
