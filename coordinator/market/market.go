@@ -126,13 +126,14 @@ func (k *Market) Due() protocol.Time {
 
 // Tick implements bus.Machine.
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
+	var said []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
 			return nil
 		}
-		return k.close(now)
+		said = k.close(now)
 	}
-	return k.open(now)
+	return append(said, k.open(now)...) // what fell due while the round was open
 }
 
 // Step implements bus.Machine.

@@ -91,6 +91,12 @@ func (k *Market) offered(now protocol.Time, from protocol.Party, o protocol.Offe
 func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	r := k.round
 	k.round = nil
+	// The accept of a lease that had ended may have come after the call.
+	r.lots = slices.DeleteFunc(r.lots, func(l *lot) bool { return l.state != called })
+	clear(r.index)
+	for i, l := range r.lots {
+		r.index[l.job.ID] = i
+	}
 	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms}
 	names := slices.Sorted(maps.Keys(r.offers))
 	for _, name := range names {
@@ -104,7 +110,10 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	impossible := make([]int, len(r.lots))
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
-			i := r.index[m.Job]
+			i, ok := r.index[m.Job]
+			if !ok {
+				continue
+			}
 			if len(m.Options) > 0 {
 				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: m.Options})
 			} else if never(m.Why.Code) {
@@ -155,7 +164,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	case auction.Refuse:
 		return k.refuse(now, l, d.Why)[0]
 	default:
-		l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
+		l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather)).Ceil(k.cfg.Gather) // with others
 		k.agenda.add(l)
 		h := protocol.Hold{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}
 		if d.Site != "" {
