@@ -1,0 +1,246 @@
+package market
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A moment is when, on a job's way, somebody says what he should not.
+type moment int
+
+const (
+	submitted moment = iota
+	calledOut
+	soldOff
+	running
+	over
+)
+
+// honest plays a job from submission to settlement, and lets disturb speak at
+// one moment of it.
+func honest(s *stage, at moment, disturb func(*stage)) {
+	s.Helper()
+	when := func(m moment) {
+		if m == at {
+			disturb(s)
+		}
+	}
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	when(submitted)
+	s.wait()
+	when(calledOut)
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	if s.market.round != nil {
+		s.wait() // bern may have spoken, or not
+	}
+	when(soldOff)
+	a := the[protocol.Award](s)
+	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
+	when(running)
+	d := s.done(a)
+	s.now = d.Ended
+	s.tell("agent/oslo", d)
+	when(over)
+}
+
+func TestWhatShouldNotBeSaidIsCountedAndStopsNothing(t *testing.T) {
+	const bern, oslo = protocol.Party("agent/bern"), protocol.Party("agent/oslo")
+	other := newStage(t).job()
+	other.GPUs = 4
+	for _, c := range []struct {
+		name  string
+		at    moment
+		count string
+		who   protocol.Party
+		what  func(*stage) protocol.Body
+	}{
+		{"a job said twice", submitted, "submitted-twice", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: s.job()} }},
+		{"another job of the same name", submitted, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
+		{"another job of the same name, at the end", over, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
+		{"a site introduced by another", submitted, "hello-of-stranger", bern, func(s *stage) protocol.Body { return protocol.Hello{Site: "rome"} }},
+		{"hands that introduce themselves", submitted, "hello-of-stranger", "hands/rome", func(s *stage) protocol.Body { return protocol.Hello{Site: "rome"} }},
+		{"a site without a name", submitted, "hello-of-stranger", "agent/", func(s *stage) protocol.Body { return protocol.Hello{} }},
+		{"an offer of a stranger", calledOut, "offer-of-stranger", "agent/rome", func(s *stage) protocol.Body {
+			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Minute))}}
+		}},
+		{"an offer of a site's hands", calledOut, "offer-of-stranger", "hands/oslo", func(s *stage) protocol.Body { return protocol.Offer{Round: 1} }},
+		{"an offer for an unknown job", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
+			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("ghost", s.option(0, time.Minute))}}
+		}},
+		{"a job offered for twice", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
+			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{no("train", protocol.NoRoom), menu("train", s.option(0, time.Minute))}}
+		}},
+		{"an offer before any call", submitted, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{} }},
+		{"an offer for a round to come", calledOut, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{Round: 2} }},
+		{"an offer after the end of the round", soldOff, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{Round: 1} }},
+		{"an accept of a job that was not awarded", calledOut, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train"} }},
+		{"an accept of an unknown job", soldOff, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "ghost", Epoch: 1} }},
+		{"an accept of another site", soldOff, "accept-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
+		{"an accept of another epoch", soldOff, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 2} }},
+		{"an accept said again", running, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
+		{"a decline of another site", soldOff, "decline-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
+		{"a decline of another epoch", running, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train"} }},
+		{"a decline of a job that is done", over, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
+		{"an end before the accept", soldOff, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
+		{"an end of another epoch", running, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train"} }},
+		{"an end told by another site", running, "done-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
+		{"an end told twice", over, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
+		{"an end that is still to come", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now + 1}
+		}},
+		{"an end before the start", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now - 1}
+		}},
+		{"a run that made energy", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: -1}
+		}},
+		{"a run that took all the money there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Money: math.MaxInt64}
+		}},
+		{"a run that took all the energy there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: math.MaxInt64}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, "bern", "oslo")
+			honest(s, c.at, func(s *stage) { s.tell(c.who, c.what(s)) })
+			if n := s.market.Counts()[c.count]; n != 1 {
+				t.Errorf("%s counted %d times, want once; counts %v", c.count, n, s.market.Counts())
+			}
+			if x := the[protocol.Settled](s); x.Site != "oslo" || x.Paid != 12_000 {
+				t.Errorf("settled %+v", x)
+			}
+			if count[protocol.Settled](s.said)+count[protocol.Refuse](s.said) != 1 {
+				t.Error("the job ended more than once")
+			}
+		})
+	}
+}
+
+func TestAMessageThatArrivesTwiceIsReadOnce(t *testing.T) {
+	s := newStage(t, "oslo")
+	m := s.say(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.market.Step(s.now, m)
+	s.market.Step(s.now, m)
+	s.wait()
+	o := s.say("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now)}})
+	s.hear(s.market.Step(s.now, o))
+	s.hear(s.market.Step(s.now, o))
+	if c := s.market.Counts(); c["said-twice"] != 2 || count[protocol.Award](s.said) != 1 {
+		t.Errorf("counts %v, %d awards", c, count[protocol.Award](s.said))
+	}
+}
+
+func TestASecondOfferOfASiteIsNotRead(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("oslo", menu("train", s.option(time.Second, time.Hour)))
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.offer("bern", no("train", protocol.NoRoom))
+	if a := the[protocol.Award](s); a.Option.Start != s.now.Add(time.Second) || s.market.Counts()["offer-twice"] != 1 {
+		t.Errorf("awarded %+v, counts %v", a.Option, s.market.Counts())
+	}
+}
+
+// The market believes no option that breaks the job's limits or physics: here
+// each would win if it were believed, as it starts at once.
+func TestImpossibleTermsAreCountedAndDoNotWin(t *testing.T) {
+	far := protocol.Time(1) << 58 // times 10^6, to nanoseconds, is 0 in 64 bits
+	for name, spoil := range map[string]func(*protocol.Option){
+		"negative energy":            func(o *protocol.Option) { o.Energy = -1 },
+		"endless energy":             func(o *protocol.Option) { o.Energy = math.MaxInt64 },
+		"negative carbon":            func(o *protocol.Option) { o.Carbon = -1 },
+		"endless carbon":             func(o *protocol.Option) { o.Carbon = math.MaxInt64 },
+		"a fortune to earn":          func(o *protocol.Option) { o.Money = math.MinInt64 },
+		"a fortune to pay":           func(o *protocol.Option) { o.Money = math.MaxInt64 },
+		"a transfer that pays":       func(o *protocol.Option) { o.Transfer = -1 },
+		"an endless transfer":        func(o *protocol.Option) { o.Transfer = math.MaxInt64 },
+		"an income of being awake":   func(o *protocol.Option) { o.Awake = math.MinInt64 },
+		"an endless cost of waking":  func(o *protocol.Option) { o.Awake = math.MaxInt64 },
+		"more pieces than a node":    func(o *protocol.Option) { o.Fragment = -1e9 },
+		"a negative cap":             func(o *protocol.Option) { o.Cap = -1 },
+		"a start in the past":        func(o *protocol.Option) { o.Start = noon - 1 },
+		"a finish before the start":  func(o *protocol.Option) { o.Finish = o.Start - 1 },
+		"no time at all":             func(o *protocol.Option) { o.Finish = o.Start },
+		"a finish next century":      func(o *protocol.Option) { o.Finish = o.Start.Add(100 * 365 * 24 * time.Hour) },
+		"a finish that overflows":    func(o *protocol.Option) { o.Finish = o.Start + far },
+		"a start that overflows":     func(o *protocol.Option) { o.Start, o.Finish = o.Start+far, o.Finish+far },
+		"the end of time":            func(o *protocol.Option) { o.Finish = math.MaxInt64 },
+		"a model not allowed":        func(o *protocol.Option) { o.Model = "A100" },
+		"a model that nobody counts": func(o *protocol.Option) { o.Model = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "bern", "oslo")
+			honest(s, calledOut, func(s *stage) {
+				o := s.option(0, time.Minute)
+				o.Money = 1
+				spoil(&o)
+				s.offer("bern", menu("train", o))
+			})
+			if c := s.market.Counts(); c["impossible-term"] != 1 {
+				t.Errorf("counts %v", c)
+			}
+			if x := the[protocol.Settled](s); x.Site != "oslo" {
+				t.Errorf("settled with %s", x.Site)
+			}
+		})
+	}
+}
+
+func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
+	j := newStage(t).job()
+	j.Models = nil
+	good := room(noon)
+	for name, rooms := range map[string][]protocol.Room{
+		"no room told":          nil,
+		"room of another model": {{Model: "T4", From: good.From, Slot: time.Hour, Total: 4000}},
+		"room for half a GPU":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 500}},
+		"negative total":        {{Model: "V100", From: good.From, Slot: time.Hour, Total: -1}},
+		"endless total":         {{Model: "V100", From: good.From, Slot: time.Hour, Total: math.MaxInt64}},
+		"no slots":              {{Model: "V100", From: good.From, Total: 4000}},
+		"slots of a nanosecond": {{Model: "V100", From: good.From, Slot: 1, Total: 4000}},
+		"before all time":       {{Model: "V100", From: math.MinInt64, Slot: time.Hour, Total: 4000}},
+		"a start that wraps":    {{Model: "V100", From: good.From - 9_223_372_036_855, Slot: time.Hour, Total: 4000}},
+		"more free than total":  {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4001}}},
+		"less than nothing":     {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4000, -1}}},
+		"rates beyond reason":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Rate: []protocol.Microdollars{math.MinInt64}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "oslo")
+			s.tell(protocol.Submitter, protocol.Submit{Job: j})
+			s.wait()
+			s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: rooms})
+			if count[protocol.Award](s.said) != 0 || s.market.Counts()["impossible-term"] == 0 {
+				t.Errorf("%d awards, counts %v", count[protocol.Award](s.said), s.market.Counts())
+			}
+		})
+	}
+}
+
+func TestAModelToldTwiceCountsOnce(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now), room(s.now)}})
+	if in := s.rule.rounds[0]; len(in.Sites[0].Room) != 1 || s.market.Counts()["impossible-term"] != 1 {
+		t.Errorf("rooms %v, counts %v", in.Sites[0].Room, s.market.Counts())
+	}
+}
+
+func TestAJobWithoutGPUsNeedsNoRoom(t *testing.T) {
+	s := newStage(t, "oslo")
+	j := s.job()
+	j.GPUs, j.Share = 0, 0
+	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.wait()
+	o := s.option(0, time.Hour)
+	o.Model = ""
+	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", o)}})
+	if a := the[protocol.Award](s); a.Job != "train" {
+		t.Errorf("awarded %+v", a)
+	}
+}

@@ -1,0 +1,247 @@
+package market
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestAJobIsCalledSoldAndSettled(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	call := the[protocol.Call](s)
+	if len(call.Jobs) != 1 || call.Round != 1 || call.Closes != s.now.Add(2*time.Second) {
+		t.Fatalf("called %+v", call)
+	}
+	if said := s.offer("oslo", menu("train", s.option(0, time.Hour))); len(said) != 0 {
+		t.Fatalf("the market did not wait for bern: %v", said)
+	}
+	s.offer("bern", no("train", protocol.NoRoom))
+	award := the[protocol.Award](s)
+	if award.Epoch != 1 || award.Lease != s.now.Add(10*time.Second) || s.said[len(s.said)-1].To != "agent/oslo" {
+		t.Fatalf("awarded %+v to %s", award, s.said[len(s.said)-1].To)
+	}
+	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	d := s.done(award)
+	s.now = d.Ended
+	s.tell("agent/oslo", d)
+	got := the[protocol.Settled](s)
+	want := protocol.Settled{
+		Job: "train", Site: "oslo", Payer: "lab", Paid: 12_000,
+		BidFor:  protocol.Bill{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
+		Counted: protocol.Bill{IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000, Finish: d.Ended},
+	}
+	if got != want {
+		t.Errorf("settled\n%+v, want\n%+v", got, want)
+	}
+	if b := s.market.Ledger().Balance(ledger.Site("oslo")); b != 12_000 || b != -s.market.Ledger().Balance(ledger.Tenant("lab")) {
+		t.Errorf("oslo has %d", b)
+	}
+	if due := s.market.Due(); due != 0 {
+		t.Errorf("nothing is left, and the market is due at %v", due)
+	}
+}
+
+func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
+	s := newStage(t, "oslo")
+	for _, id := range []protocol.JobID{"c", "a", "b"} {
+		j := s.job()
+		j.ID, j.Arrival = id, noon
+		if id == "b" {
+			j.Arrival = noon - 1
+		}
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	}
+	s.wait()
+	var ids []string
+	for _, j := range the[protocol.Call](s).Jobs {
+		ids = append(ids, string(j.ID))
+	}
+	if got := strings.Join(ids, " "); got != "b a c" {
+		t.Errorf("called %s, want b a c", got)
+	}
+}
+
+func TestARoundClosesWithoutASilentSite(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	opened := s.now
+	if s.wait(); s.now != opened.Add(2*time.Second) {
+		t.Errorf("closed at %v", s.now)
+	}
+	if a := the[protocol.Award](s); a.Job != "train" {
+		t.Errorf("awarded %+v", a)
+	}
+	if n := s.market.Counts()["silent-site"]; n != 1 {
+		t.Errorf("%d silent sites counted, want 1", n)
+	}
+}
+
+func TestAJobThatNoSiteCanEverRunIsRefusedAtOnce(t *testing.T) {
+	for _, c := range []protocol.Code{protocol.NotAllowed, protocol.NoModel, protocol.TooBig} {
+		s := newStage(t, "bern", "oslo")
+		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s.wait()
+		s.offer("oslo", no("train", c))
+		s.offer("bern", no("train", protocol.NotAllowed))
+		if got := the[protocol.Refuse](s); got.Why.Code != c {
+			t.Errorf("refused for %q, want %q", got.Why.Code, c)
+		}
+	}
+}
+
+func TestAJobIsNotRefusedWhileASiteThatMightRunItIsSilent(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("oslo", no("train", protocol.TooBig))
+	s.wait()
+	if h := the[protocol.Hold](s); h.Job != "train" || h.Until <= s.now {
+		t.Errorf("held %+v", h)
+	}
+}
+
+func TestAJobThatNobodyTakesIsRefusedWhenPatienceEnds(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	for count[protocol.Refuse](s.said) == 0 {
+		s.wait() // oslo never answers
+	}
+	if last := s.job().Deadline.Add(24 * time.Hour); s.now < last || s.now > last.Add(2*time.Minute) {
+		t.Errorf("refused at %v, want shortly after %v", s.now, last)
+	}
+	if the[protocol.Refuse](s).Why.Code != protocol.NoOffer || s.market.Due() != 0 {
+		t.Errorf("refused %+v, due %v", the[protocol.Refuse](s), s.market.Due())
+	}
+}
+
+func TestADeclinedJobIsInTheNextRoundUnderANewEpoch(t *testing.T) {
+	s := sold(t)
+	s.tell("agent/oslo", protocol.Decline{Job: "train", Epoch: 1})
+	s.wait()
+	if n := len(the[protocol.Call](s).Jobs); n != 1 {
+		t.Fatalf("%d jobs called", n)
+	}
+	s.offer("bern", menu("train", s.option(0, time.Hour)))
+	s.offer("oslo", no("train", protocol.NoRoom))
+	if a := the[protocol.Award](s); a.Epoch != 2 || s.market.lots["train"].site != "bern" {
+		t.Errorf("awarded %+v", a)
+	}
+	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	if n := s.market.Counts()["accept-of-nothing"]; n != 1 {
+		t.Errorf("the accept of a site that declined was counted %d times", n)
+	}
+}
+
+// sold returns a market that has just awarded the job to oslo.
+func sold(t *testing.T) *stage {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("bern", no("train", protocol.NoRoom))
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	return s
+}
+
+func TestALeaseThatEndsWithoutAcceptIsSoldAgain(t *testing.T) {
+	s := sold(t)
+	lease := the[protocol.Award](s).Lease
+	s.wait()
+	if s.now != lease || s.market.Counts()["lease-ended"] != 1 {
+		t.Errorf("called again at %v; counts %v", s.now, s.market.Counts())
+	}
+	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("bern", menu("train", s.option(0, time.Hour)))
+	if a := the[protocol.Award](s); a.Epoch != 2 {
+		t.Fatalf("awarded %+v", a)
+	}
+	for _, b := range []protocol.Body{protocol.Accept{Job: "train", Epoch: 1}, protocol.Decline{Job: "train", Epoch: 1}} {
+		s.tell("agent/oslo", b)
+	}
+	if c := s.market.Counts(); c["accept-of-nothing"] != 1 || c["decline-of-nothing"] != 1 || s.market.lots["train"].state != awarded {
+		t.Errorf("counts %v", c)
+	}
+}
+
+func TestAnAcceptAfterTheLeaseStandsUntilTheJobIsSoldAgain(t *testing.T) {
+	s := sold(t)
+	s.wait() // the lease ends, and a round opens
+	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	s.offer("oslo", no("train", protocol.NoRoom))
+	before := count[protocol.Award](s.said)
+	s.offer("bern", menu("train", s.option(0, time.Hour)))
+	if count[protocol.Award](s.said) != before {
+		t.Fatal("the job runs at oslo and was sold to bern")
+	}
+	d := s.done(the[protocol.Award](s))
+	s.now = d.Ended
+	if s.tell("agent/oslo", d); the[protocol.Settled](s).Site != "oslo" {
+		t.Error("not settled with oslo")
+	}
+}
+
+func TestAMalformedJobIsRefusedInWords(t *testing.T) {
+	for name, spoil := range map[string]func(*protocol.Job){
+		"cpu":           func(j *protocol.Job) { j.CPU = -1 },
+		"run":           func(j *protocol.Job) { j.Run = 0 },
+		"deadline":      func(j *protocol.Job) { j.Deadline = j.Arrival - 1 },
+		"arrival: over": func(j *protocol.Job) { j.Arrival, j.Deadline = 1, 2 },
+	} {
+		s := newStage(t, "oslo")
+		j := s.job()
+		spoil(&j)
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		if r := the[protocol.Refuse](s); r.Why.Code != protocol.Malformed || !strings.Contains(r.Why.Note, name) {
+			t.Errorf("%s: refused with %+v", name, r.Why)
+		}
+		if s.market.Due() != 0 {
+			t.Errorf("%s: the job is still waited for", name)
+		}
+	}
+}
+
+func TestAJobIsNotCalledBeforeItArrives(t *testing.T) {
+	s := newStage(t, "oslo")
+	j := s.job()
+	j.Arrival = noon.Add(time.Hour)
+	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	if s.wait(); s.now < j.Arrival {
+		t.Errorf("called at %v, it arrives at %v", s.now, j.Arrival)
+	}
+}
+
+func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.market.cfg.Most = 2
+	for _, id := range []protocol.JobID{"a", "b", "c", "d", "e"} {
+		j := s.job()
+		j.ID = id
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	}
+	var called []int
+	for range 3 {
+		s.wait()
+		called = append(called, len(the[protocol.Call](s).Jobs))
+	}
+	if !slices.Equal(called, []int{2, 2, 1}) {
+		t.Errorf("called %v", called)
+	}
+}
+
+func TestLotsFallDueAtWholeSeconds(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.now += 123
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	for range 5 {
+		if s.wait(); s.now%1000 != 0 {
+			t.Fatalf("due at %v", s.now)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package market
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// The same offers, in any order and each perhaps twice, make the same round.
+func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
+	sites := []string{"bern", "kiel", "oslo", "rome"}
+	rapid.Check(t, func(t *rapid.T) {
+		var jobs []protocol.Job
+		for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
+			j := (&stage{}).job()
+			j.ID, j.Regions, j.Deferrable = protocol.JobID(fmt.Sprint("job-", i)), nil, rapid.Bool().Draw(t, "deferrable")
+			jobs = append(jobs, j)
+		}
+		offers := make(map[string]protocol.Offer)
+		for _, name := range sites {
+			offers[name] = drawOffer(t, jobs)
+		}
+		play := func(jobs []protocol.Job, order []string) []protocol.Message {
+			k := New(Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 20}))
+			mouths := make(map[string]*protocol.Mouth)
+			for _, name := range sites {
+				mouths[name] = &protocol.Mouth{Who: protocol.Agent(name)}
+			}
+			for _, name := range order {
+				k.Step(noon, mouths[name].Say(noon, protocol.Coordinator, protocol.Hello{Site: name}))
+			}
+			who := protocol.Mouth{Who: protocol.Submitter}
+			for _, j := range jobs {
+				k.Step(noon, who.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+			}
+			now := k.Due()
+			said := k.Tick(now)
+			for _, name := range order {
+				m := mouths[name].Say(now, protocol.Coordinator, offers[name])
+				said = append(said, k.Step(now, m)...)
+				said = append(said, k.Step(now, m)...)
+			}
+			return said
+		}
+		want := play(jobs, sites)
+		got := play(rapid.Permutation(jobs).Draw(t, "jobs"), rapid.Permutation(sites).Draw(t, "order"))
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("in another order the market says\n%v\nnot\n%v", got, want)
+		}
+	})
+}
+
+// drawOffer offers one GPU at whole hours, at prices that often tie.
+func drawOffer(t *rapid.T, jobs []protocol.Job) protocol.Offer {
+	opened := noon.Add(time.Second)
+	o := protocol.Offer{Round: 1, Room: []protocol.Room{{
+		Model: "V100", From: noon, Slot: 15 * time.Minute, Free: []protocol.Milli{1000}, Total: 1000, Speed: 1000,
+	}}}
+	for _, j := range jobs {
+		m := protocol.Menu{Job: j.ID}
+		for i := range rapid.IntRange(0, 3).Draw(t, "options") {
+			start := opened.Add(time.Duration(i) * time.Hour)
+			m.Options = append(m.Options, protocol.Option{
+				Start: start, Finish: start.Add(time.Hour), Model: "V100",
+				Money: protocol.Microdollars(rapid.IntRange(0, 3).Draw(t, "money")) * 10_000,
+			})
+		}
+		o.Jobs = append(o.Jobs, m)
+	}
+	return o
+}
+
+// parties and jobs of a bedlam.
+var (
+	loud  = []protocol.Party{"agent/bern", "agent/oslo", "agent/rome", "hands/oslo", protocol.Submitter, protocol.Coordinator, ""}
+	names = []protocol.JobID{"a", "b", "c"}
+)
+
+// Whatever is said by whomever, every job stays in one state, ends at most
+// once, and is not forgotten: left alone, each ends or is in a site's care.
+func TestNoTalkLosesAJob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := noon
+		k := New(Config{Patience: time.Hour}, &soonest{})
+		mouths := make(map[protocol.Party]*protocol.Mouth)
+		ends := make(map[protocol.JobID]int)
+		hear := func(ms []protocol.Message) {
+			for i, m := range ms {
+				if m.From != protocol.Coordinator || m.At != now {
+					t.Fatalf("message %d is from %q at %v", i, m.From, m.At)
+				}
+				switch b := m.Body.(type) {
+				case protocol.Settled:
+					ends[b.Job]++
+				case protocol.Refuse:
+					ends[b.Job]++
+				}
+			}
+		}
+		tick := func() {
+			now = max(now, k.Due())
+			hear(k.Tick(now))
+			if due := k.Due(); due != 0 && due <= now {
+				t.Fatalf("at %v: due at %v after a tick", now, due)
+			}
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "tick") == 3 {
+				tick()
+				continue
+			}
+			who := rapid.SampledFrom(loud).Draw(t, "who")
+			if mouths[who] == nil {
+				mouths[who] = &protocol.Mouth{Who: who}
+			}
+			hear(k.Step(now, mouths[who].Say(now, protocol.Coordinator, drawTalk(t, now, who))))
+		}
+		for range 10_000 {
+			if k.Due() == 0 {
+				break
+			}
+			tick()
+		}
+		for id, l := range k.lots {
+			if kept := l.state == accepted; kept && ends[id] != 0 || !kept && (l.state != ended || ends[id] != 1) {
+				t.Errorf("%s is in state %d and has ended %d times", id, l.state, ends[id])
+			}
+		}
+		sum := protocol.Microdollars(0)
+		for _, a := range k.Ledger().Accounts() {
+			sum += k.Ledger().Balance(a)
+		}
+		if sum != 0 {
+			t.Errorf("the accounts add up to %d", sum)
+		}
+		if b := k.Ledger().Balance(ledger.Site("paris")); b != 0 {
+			t.Errorf("a stranger has %d", b)
+		}
+	})
+}
+
+func drawTalk(t *rapid.T, now protocol.Time, who protocol.Party) protocol.Body {
+	id, epoch := rapid.SampledFrom(names).Draw(t, "job"), uint64(rapid.IntRange(0, 3).Draw(t, "epoch"))
+	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	case 0, 1:
+		j := (&stage{}).job()
+		j.ID, j.Arrival, j.Deadline = id, now, now.Add(time.Hour)
+		j.GPUs = rapid.SampledFrom([]int{1, 1, 1, 2, -1}).Draw(t, "gpus")
+		return protocol.Submit{Job: j}
+	case 2:
+		return protocol.Hello{Site: who.Site()}
+	case 3, 4:
+		o := protocol.Offer{Round: uint64(rapid.IntRange(0, 5).Draw(t, "round")), Room: []protocol.Room{room(now)}}
+		for _, id := range names[:rapid.IntRange(0, 3).Draw(t, "menus")] {
+			start := now.Add(time.Duration(rapid.IntRange(-1, 60).Draw(t, "start")) * time.Second)
+			o.Jobs = append(o.Jobs, menu(id, protocol.Option{Start: start, Finish: start.Add(time.Hour), Model: "V100"}))
+		}
+		return o
+	case 5:
+		return []protocol.Body{protocol.Accept{Job: id, Epoch: epoch}, protocol.Decline{Job: id, Epoch: epoch}}[rapid.IntRange(0, 1).Draw(t, "answer")]
+	default:
+		return protocol.Done{Job: id, Epoch: epoch, Started: now - 5, Ended: now, Money: protocol.Microdollars(rapid.Int64().Draw(t, "money"))}
+	}
+}
