@@ -71,7 +71,7 @@ func Study(nodes []fgd.Node, jobs []Job, v Variant, o StudyOptions) (Outcome, er
 	var work float64
 	for i, j := range jobs {
 		classes[i] = fgd.Class{Request: j.Request, Count: 1}
-		work += float64(j.Request.Total()) * float64(j.Duration)
+		work += float64(float64(j.Request.Total()) * float64(j.Duration))
 	}
 	r := rand.New(rand.NewSource(o.Seed))
 	c, err := fgd.New(fgd.Config{Policy: v.Policy, Rank: r.Perm(len(nodes)), MaxJobs: maxJobs, Seed: uint64(o.Seed), Window: v.Window},
@@ -88,7 +88,7 @@ func Study(nodes []fgd.Node, jobs []Job, v Variant, o StudyOptions) (Outcome, er
 	gap := work / float64(len(jobs)) / (o.Load * float64(s.gpus)) // seconds between arrivals
 	next := r.ExpFloat64() * gap
 	for now, n := o.Round, 0; now <= s.stop; now += o.Round {
-		for ; next <= float64(now); next += r.ExpFloat64() * gap {
+		for ; next <= float64(now); next += float64(r.ExpFloat64() * gap) {
 			j := jobs[r.Intn(len(jobs))]
 			s.arrive(waiting{Job: j, n: n, at: int64(next)})
 			n++
@@ -129,7 +129,7 @@ func (s *study) arrive(w waiting) {
 func (s *study) account(j *running, now int64) {
 	from, to := max(j.since, s.start), min(now-j.lost, s.stop)
 	if to > from {
-		s.done += float64(j.Request.Total()) * float64(to-from)
+		s.done += float64(float64(j.Request.Total()) * float64(to-from))
 	}
 }
 
