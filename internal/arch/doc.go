@@ -7,7 +7,7 @@
 //   - it imports of others only what its line names, and a library that has a
 //     door in the house only if it is that door;
 //   - coordinator and site never import each other, not even in tests, and only
-//     mains and package scenarios see both;
+//     mains and package scenarios import from both;
 //   - if its line says pure, it is a function of what it is given: no clock, no
 //     I/O, no goroutine, no global random numbers, no order of a map, and no
 //     float that one processor rounds once and another twice;

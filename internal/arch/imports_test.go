@@ -2,7 +2,6 @@ package arch
 
 import (
 	"fmt"
-	"go/ast"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func keepsPlan(plan []line, pkgs map[string]*pkg) (wrong []string) {
 				}
 			}
 		}
-		if bad := seesOneSide(p, pkgs); bad != "" {
+		if bad := importsBothSides(p); bad != "" {
 			wrong = append(wrong, bad)
 		}
 		if plan[i].pure {
@@ -115,16 +114,16 @@ func keepsToItself(name, other string) string {
 	return ""
 }
 
-// seesOneSide says by which way a package that is neither a main nor scenarios
-// sees both sides, or "".
-func seesOneSide(p *pkg, pkgs map[string]*pkg) string {
-	if p.main() || p.name == "scenarios" || matches(sides[0].pkgs, p.name) || matches(sides[1].pkgs, p.name) {
+// importsBothSides says of which packages one that is neither a main nor
+// scenarios is made, or "".
+func importsBothSides(p *pkg) string {
+	if p.main() || p.name == "scenarios" {
 		return ""
 	}
 	var seen [2]string
-	for name := range reaches(p, pkgs) {
+	for _, name := range p.imports() {
 		for i, s := range sides {
-			if matches(s.pkgs, name) && (seen[i] == "" || name < seen[i]) {
+			if seen[i] == "" && matches(s.pkgs, name) {
 				seen[i] = name
 			}
 		}
@@ -132,25 +131,5 @@ func seesOneSide(p *pkg, pkgs map[string]*pkg) string {
 	if seen[0] == "" || seen[1] == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s sees both %s and %s; only mains and scenarios may", p.at(firstOf(p)), p.name, seen[0], seen[1])
-}
-
-func firstOf(p *pkg) ast.Node { return append(p.files, p.tests...)[0] }
-
-// reaches returns our packages that p imports, and those that these import.
-func reaches(p *pkg, pkgs map[string]*pkg) map[string]bool {
-	seen := make(map[string]bool)
-	var walk func(*pkg)
-	walk = func(q *pkg) {
-		for _, name := range q.imports() {
-			if !seen[name] {
-				seen[name] = true
-				if next := pkgs[name]; next != nil {
-					walk(next)
-				}
-			}
-		}
-	}
-	walk(p)
-	return seen
+	return fmt.Sprintf("%s: %s imports both %s and %s; only mains and scenarios may", p.at(p.files[0]), p.name, seen[0], seen[1])
 }

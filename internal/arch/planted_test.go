@@ -58,9 +58,9 @@ coordinator/auction/planted.go:3: coordinator/auction may not import agents: the
 			`agents/planted_test.go:3: agents may not import coordinator/market: a site and the coordinator meet in protocol`},
 		{"a body looks into the coordinator's mind, in a test", "cluster-agent/fleet", ``, `import _ "github.com/gridbid/gridbid/coordinator/auction"`,
 			`cluster-agent/fleet/planted_test.go:3: cluster-agent/fleet may not import coordinator/auction: a site and the coordinator meet in protocol`},
-		{"one who is no main sees both sides", "scenarios/report", "import (\n_ \"github.com/gridbid/gridbid/coordinator/record\"\n_ \"github.com/gridbid/gridbid/scenarios\"\n)", ``,
-			`scenarios/report/planted.go:5: scenarios/report may not import scenarios: its line in the plan allows protocol coordinator/record
-scenarios/report/planted.go:2: scenarios/report sees both coordinator/auction and agents; only mains and scenarios may`},
+		{"one who is no main sees both sides", "scenarios/world", "import (\n_ \"github.com/gridbid/gridbid/coordinator/record\"\n_ \"github.com/gridbid/gridbid/cluster-agent/fleet\"\n)", ``,
+			`scenarios/world/planted.go:4: scenarios/world may not import coordinator/record: its line in the plan allows protocol cluster-agent/fleet cluster-agent/grid cluster-agent/power
+scenarios/world/planted.go:2: scenarios/world imports both coordinator/record and cluster-agent/fleet; only mains and scenarios may`},
 		{"scenarios sees both sides", "scenarios", "import (\n_ \"github.com/gridbid/gridbid/agents\"\n_ \"github.com/gridbid/gridbid/coordinator/market\"\n)", ``, ``},
 
 		{"a model is asked past its door", "coordinator/market", `import _ "github.com/tmc/langchaingo/llms"`, ``,
