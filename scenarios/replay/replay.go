@@ -38,14 +38,21 @@ const waves = 100_000
 
 // Run plays the stage on hub until done. It returns how many messages were
 // said.
-func Run(ctx context.Context, hub bus.Hub, stage map[protocol.Party]bus.Machine, cfg Config) (said int, err error) {
+func Run(outer context.Context, hub bus.Hub, stage map[protocol.Party]bus.Machine, cfg Config) (said int, err error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = 30 * time.Second
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
-	r := &run{cfg: cfg, parties: slices.Sorted(maps.Keys(stage)), stage: stage, ports: make(map[protocol.Party]bus.Port)}
+	r := &run{
+		cfg: cfg, parties: slices.Sorted(maps.Keys(stage)), stage: stage,
+		ports: make(map[protocol.Party]bus.Port), ears: make(map[protocol.Party]*protocol.Ears),
+	}
 	defer func() {
+		// Whoever notices first that ctx ended, the answer is that it did.
+		if cause := context.Cause(outer); err != nil && cause != nil {
+			err = fmt.Errorf("replay: stopped: %w", cause)
+		}
 		for _, who := range r.parties {
 			if p := r.ports[who]; p != nil {
 				_ = p.Close() // the replay is over either way
@@ -56,6 +63,7 @@ func Run(ctx context.Context, hub bus.Hub, stage map[protocol.Party]bus.Machine,
 		if r.ports[who], err = hub.Join(ctx, who); err != nil {
 			return 0, fmt.Errorf("replay: %w", err)
 		}
+		r.ears[who] = new(protocol.Ears)
 	}
 	err = r.play(ctx)
 	return r.said, err
@@ -66,6 +74,7 @@ type run struct {
 	parties []protocol.Party
 	stage   map[protocol.Party]bus.Machine
 	ports   map[protocol.Party]bus.Port
+	ears    map[protocol.Party]*protocol.Ears // a bus may carry a message twice
 	said    int
 }
 
@@ -106,23 +115,23 @@ func (r *run) due() (first protocol.Time) {
 
 // instant lets all happen that happens at now.
 func (r *run) instant(ctx context.Context, now protocol.Time) error {
+	var mail []protocol.Message
 	for range waves {
-		var mail []protocol.Message
-		for _, who := range r.parties {
-			if d := r.stage[who].Due(); d != 0 && d <= now {
-				mail = append(mail, r.stage[who].Tick(now)...)
+		if len(mail) == 0 {
+			for _, who := range r.parties {
+				if d := r.stage[who].Due(); d != 0 && d <= now {
+					mail = append(mail, r.stage[who].Tick(now)...)
+				}
 			}
 		}
 		if len(mail) == 0 {
 			return nil
 		}
-		for len(mail) > 0 {
-			heard, err := r.carry(ctx, mail)
-			if err != nil {
-				return err
-			}
-			mail = r.step(now, heard)
+		heard, err := r.carry(ctx, mail)
+		if err != nil {
+			return err
 		}
+		mail = r.step(now, heard)
 	}
 	return fmt.Errorf("replay: at %v the parties never fall silent", now)
 }
@@ -149,7 +158,11 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 			for first > 0 && mail[first-1].From == m.From {
 				first--
 			}
-			if err := r.ports[m.From].Say(ctx, mail[first:i+1]...); err != nil {
+			port := r.ports[m.From]
+			if port == nil {
+				return nil, fmt.Errorf("replay: somebody speaks as %q, who is not on stage", m.From)
+			}
+			if err := port.Say(ctx, mail[first:i+1]...); err != nil {
 				return nil, fmt.Errorf("replay: %s: %w", m.From, err)
 			}
 		}
@@ -165,7 +178,9 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 				if !ok {
 					return nil, fmt.Errorf("replay: the bus closed the port of %s", who)
 				}
-				in = append(in, m)
+				if r.ears[who].New(m) {
+					in = append(in, m)
+				}
 			case <-late.C:
 				return nil, fmt.Errorf("replay: %s heard %d of %d messages within %v", who, len(in), expect[who], r.cfg.Wait)
 			case <-ctx.Done():
