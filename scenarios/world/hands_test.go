@@ -1,0 +1,165 @@
+package world
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
+
+// nodes are two of four V100s: awake 300 + 4 x 80 W and 4 x 35 W of idle
+// devices, asleep 15 W, asleep after ten minutes.
+func nodes() []fleet.Node {
+	var out []fleet.Node
+	for _, name := range []string{"n1", "n2"} {
+		out = append(out, fleet.Node{Node: fgd.Node{Name: name, CPU: 64_000, GPUs: 4, Model: "V100"}, Host: power.DefaultHost(4)})
+	}
+	return out
+}
+
+const awake, asleep = 760_000, 15_000 // milliwatts
+
+// agent makes messages of the agent of oslo.
+type agent struct{ protocol.Mouth }
+
+func newAgent() *agent { return &agent{protocol.Mouth{Who: "agent/oslo"}} }
+
+func (a *agent) launch(now protocol.Time, id protocol.JobID, epoch uint64, node string, run time.Duration, power protocol.Milliwatts) protocol.Message {
+	return a.Say(now, "hands/oslo", protocol.Launch{Job: protocol.Job{ID: id}, Epoch: epoch, Node: node, Run: run, Power: power})
+}
+
+// until ticks h whenever it is due, up to and with an instant.
+func until(h *Hands, end protocol.Time) (said []protocol.Message) {
+	for h.Due() <= end {
+		said = append(said, h.Tick(h.Due())...)
+	}
+	return said
+}
+
+func TestHandsRunAJobAndMeterItHourByHour(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	start := noon.Add(30 * time.Minute)
+	said := h.Step(start, a.launch(start, "train", 3, "n1", time.Hour, 200_000))
+	want := protocol.Started{Job: "train", Epoch: 3}
+	if len(said) != 1 || said[0].Body != want || said[0].To != "agent/oslo" || said[0].At != start {
+		t.Fatalf("said %v to a launch, want %v", said, want)
+	}
+	var got []protocol.Body
+	for _, m := range until(h, noon.Add(3*time.Hour)) {
+		got = append(got, m.Body)
+	}
+	joule := func(mw, seconds int64) protocol.Millijoules { return protocol.Millijoules(mw * seconds) }
+	half := joule(200_000, 1800)
+	idle1 := joule(2*asleep, 1800) + joule(awake+asleep, 1800)
+	idle2 := joule(awake+asleep, 1800+600) + joule(2*asleep, 1200) // awake for ten minutes more
+	wants := []protocol.Body{
+		protocol.Reading{Hour: noon, Idle: idle1, Total: idle1 + half},
+		protocol.Exited{Job: "train", Epoch: 3, Draw: []protocol.Slice{{Hour: noon, Energy: half}, {Hour: noon.Add(time.Hour), Energy: half}}},
+		protocol.Reading{Hour: noon.Add(time.Hour), Idle: idle2, Total: idle2 + half},
+		protocol.Reading{Hour: noon.Add(2 * time.Hour), Idle: joule(2*asleep, 3600), Total: joule(2*asleep, 3600)},
+	}
+	if !reflect.DeepEqual(got, wants) {
+		t.Errorf("the hands said\n%v, want\n%v", got, wants)
+	}
+}
+
+func TestANodeSleepsWhenItHasLingered(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	h.Step(noon, a.launch(noon, "a", 1, "n1", time.Minute, 0))
+	end := noon.Add(time.Minute)
+	until(h, end.Add(10*time.Minute-time.Second))
+	if h.draw != awake+asleep {
+		t.Errorf("just before it has lingered: %d mW, want %d", h.draw, awake+asleep)
+	}
+	// Work that comes meanwhile keeps it awake.
+	again := end.Add(10*time.Minute - time.Second)
+	h.Step(again, a.launch(again, "b", 1, "n1", time.Hour, 0))
+	until(h, again.Add(time.Hour+10*time.Minute-1))
+	if h.draw != awake+asleep {
+		t.Errorf("while it works: %d mW, want %d", h.draw, awake+asleep)
+	}
+	until(h, again.Add(time.Hour+10*time.Minute))
+	if h.draw != 2*asleep {
+		t.Errorf("ten minutes after its last job: %d mW, want %d", h.draw, 2*asleep)
+	}
+}
+
+func TestHandsRefuseWhatIsOldOrNotForThem(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	first := a.launch(noon, "train", 2, "n1", time.Hour, 1)
+	h.Step(noon, first)
+	stranger := protocol.Mouth{Who: "agent/bern"}
+	for name, m := range map[string]protocol.Message{
+		"the same message again":    first,
+		"an older epoch":            a.launch(noon, "train", 1, "n1", time.Hour, 1),
+		"the same epoch":            a.launch(noon, "train", 2, "n2", time.Hour, 1),
+		"a node that is not here":   a.launch(noon, "other", 1, "n9", time.Hour, 1),
+		"a launch of another agent": stranger.Say(noon, "hands/oslo", protocol.Launch{Job: protocol.Job{ID: "x"}, Epoch: 1, Node: "n1"}),
+		"what is no launch":         a.Say(noon, "hands/oslo", protocol.Started{}),
+	} {
+		if said := h.Step(noon, m); len(said) != 0 || len(h.jobs) != 1 {
+			t.Errorf("%s: said %v, %d jobs run", name, said, len(h.jobs))
+		}
+	}
+}
+
+func TestAJobDrawsWhatItTrulyDraws(t *testing.T) {
+	h := NewHands("oslo", nodes(), power.Default(), noon, func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
+		return plan + protocol.Milliwatts(len(id))
+	})
+	h.Step(noon, newAgent().launch(noon, "train", 1, "n1", time.Second, 1000))
+	x := until(h, noon.Add(time.Second))[0].Body.(protocol.Exited)
+	if x.Draw[0].Energy != 1005 {
+		t.Errorf("drew %d mJ in a second, want 1005", x.Draw[0].Energy)
+	}
+}
+
+// The meter of a site integrates its whole draw, jobs are counted each for
+// itself: both agree to the millijoule in every hour.
+func TestTheMeterIsJobsAndIdleToTheMillijoule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+		drawn, now, launched, exited := map[protocol.Time]protocol.Millijoules{}, noon, 0, 0
+		hear := func(said []protocol.Message) {
+			for _, m := range said {
+				switch b := m.Body.(type) {
+				case protocol.Exited:
+					exited++
+					for _, s := range b.Draw {
+						drawn[s.Hour] += s.Energy
+					}
+				case protocol.Reading:
+					// Jobs that still run report the hour when they end: wait.
+					drawn[b.Hour] -= b.Total - b.Idle
+				}
+			}
+		}
+		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "gap")) * time.Second)
+			hear(until(h, now))
+			run := time.Duration(rapid.IntRange(1, 9000).Draw(t, "run")) * time.Second
+			node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node")
+			watts := protocol.Milliwatts(rapid.Int64Range(0, 3_000_000).Draw(t, "power"))
+			h.Step(now, a.launch(now, protocol.JobID(fmt.Sprint(i)), 1, node, run, watts))
+			launched++
+		}
+		hear(until(h, now.Add(6*time.Hour).Ceil(time.Hour)))
+		if exited != launched || h.draw != 2*asleep || h.still != h.draw {
+			t.Fatalf("%d of %d jobs exited; %d mW are drawn", exited, launched, h.draw)
+		}
+		for hour, left := range drawn {
+			if left != 0 {
+				t.Errorf("in the hour of %v jobs drew %d mJ more than the meter less idle", hour, left)
+			}
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// series is hourly from a day before noon on, valued by its hour.
+func series(t *testing.T, hours int) grid.Series {
+	var points []protocol.Point
+	for h := range hours {
+		points = append(points, protocol.Point{At: noon.Add(time.Duration(h-24) * time.Hour), Value: int64(100 + h)})
+	}
+	s, err := grid.NewSeries(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A feed of carbon in real time and of prices a day ahead, for three days.
+func TestAFeedSaysNothingEarlyAndAllOnce(t *testing.T) {
+	f := NewFeed("oslo", noon)
+	f.Add(protocol.GridCarbon, series(t, 96), grid.Market{})
+	f.Add(protocol.GridPrice, series(t, 96), grid.DayAhead())
+	if f.Due() != noon {
+		t.Fatalf("due at %v, want %v", f.Due(), noon)
+	}
+	told := map[protocol.Quantity]map[protocol.Time]bool{protocol.GridCarbon: {}, protocol.GridPrice: {}}
+	for f.Due() != 0 {
+		now := f.Due()
+		for _, m := range f.Tick(now) {
+			s := m.Body.(protocol.Signal)
+			if m.From != "feed/oslo" || m.To != "agent/oslo" || m.At != now {
+				t.Fatalf("said %+v", m)
+			}
+			for _, p := range s.Points {
+				known := p.At <= now
+				if s.What == protocol.GridPrice {
+					// Published at noon, until the end of tomorrow.
+					known = p.At < now.Floor(24*time.Hour).Add(48*time.Hour)
+				}
+				if !known {
+					t.Errorf("%s of %v was told at %v", s.What, p.At, now)
+				}
+				if told[s.What][p.At] {
+					t.Errorf("%s of %v was told twice", s.What, p.At)
+				}
+				told[s.What][p.At] = true
+			}
+		}
+		if due := f.Due(); due != 0 && due <= now {
+			t.Fatalf("due at %v after a tick at %v", due, now)
+		}
+	}
+	for what, all := range told {
+		if len(all) != 96 {
+			t.Errorf("%s: %d of 96 hours told", what, len(all))
+		}
+	}
+}
+
+func TestAFeedListensToNobodyAndWithoutLinesSaysNothing(t *testing.T) {
+	f := NewFeed("oslo", noon)
+	m := protocol.Mouth{Who: "agent/oslo"}
+	if f.Due() != 0 || f.Step(noon, m.Say(noon, "feed/oslo", protocol.Signal{})) != nil || f.Tick(noon) != nil {
+		t.Error("a feed without lines speaks")
+	}
+}
+
+func TestASubmitterSubmitsEachJobWhenItArrives(t *testing.T) {
+	jobs := []protocol.Job{{ID: "a", Arrival: noon}, {ID: "b", Arrival: noon}, {ID: "c", Arrival: noon + 1}}
+	s := NewSubmitter(jobs)
+	var got []protocol.JobID
+	for s.Due() != 0 {
+		now := s.Due()
+		for _, m := range s.Tick(now) {
+			j := m.Body.(protocol.Submit).Job
+			if m.To != protocol.Coordinator || m.At != now || j.Arrival != now {
+				t.Errorf("said %+v", m)
+			}
+			got = append(got, j.ID)
+		}
+	}
+	if len(got) != 3 || s.Left() != 0 || s.Ended() != 0 {
+		t.Errorf("submitted %v, %d left, %d ended", got, s.Left(), s.Ended())
+	}
+}
+
+func TestASubmitterCountsEachEndOnce(t *testing.T) {
+	s := NewSubmitter(nil)
+	market := protocol.Mouth{Who: protocol.Coordinator}
+	for _, b := range []protocol.Body{
+		protocol.Settled{Job: "a"}, protocol.Settled{Job: "a"}, protocol.Refuse{Job: "b"}, protocol.Hold{Job: "c"},
+	} {
+		s.Step(noon, market.Say(noon, "", b))
+	}
+	if s.Ended() != 2 {
+		t.Errorf("%d ended, want 2", s.Ended())
+	}
+}
