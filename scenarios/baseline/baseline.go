@@ -54,7 +54,16 @@ func New(name string, seed uint64) (auction.Rule, bool) {
 }
 
 // A picker decides one lot.
-type picker func(r auction.Round, l auction.Lot) auction.Decision
+type picker func(r round, l auction.Lot) auction.Decision
+
+// A round knows, beside what was offered, what is left of it while lots are
+// sold: GPUs of a model at a site that are free now.
+type round struct {
+	auction.Round
+	free map[pool]protocol.Milli
+}
+
+type pool struct{ site, model string }
 
 type rule struct{ pick picker }
 
@@ -62,11 +71,22 @@ type rule struct{ pick picker }
 func (b *rule) Shadow() []protocol.Price { return nil }
 
 // Clear implements auction.Rule.
-func (b *rule) Clear(r auction.Round) (out auction.Outcome) {
+func (b *rule) Clear(in auction.Round) (out auction.Outcome) {
+	r := round{in, make(map[pool]protocol.Milli)}
+	for _, s := range in.Sites {
+		for _, room := range s.Room {
+			if len(room.Free) > 0 {
+				r.free[pool{s.Name, room.Model}] = room.Free[0]
+			}
+		}
+	}
 	for _, l := range r.Lots {
 		d := auction.Decision{Verdict: auction.Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
 		if len(l.Menus) > 0 {
 			d = b.pick(r, l)
+		}
+		if d.Verdict == auction.Award && d.Option.Start <= r.Now {
+			r.free[pool{d.Site, d.Option.Model}] -= l.Job.GPU()
 		}
 		out.Decisions = append(out.Decisions, d)
 	}
@@ -83,30 +103,44 @@ func sell(m auction.Menu) auction.Decision {
 
 // home sells to the site at which the job was submitted. A job that its home
 // can never run goes to the site that can start it soonest.
-func home(r auction.Round, l auction.Lot) auction.Decision {
+func home(r round, l auction.Lot) auction.Decision {
 	for _, m := range l.Menus {
 		if m.Site == l.Job.Home {
 			return sell(m)
 		}
 	}
-	return sell(soonest(l.Menus))
+	return sell(soonest(r, l))
 }
 
-// soonest returns the menu with the earliest start.
-func soonest(menus []auction.Menu) auction.Menu {
-	return slices.MinFunc(menus, func(x, y auction.Menu) int {
-		return cmp.Or(cmp.Compare(x.Options[0].Start, y.Options[0].Start), cmp.Compare(x.Site, y.Site))
+// soonest returns the menu with the earliest start. Where the room of now was
+// given away in this round nobody knows when there will be some: such a site
+// comes last.
+func soonest(r round, l auction.Lot) auction.Menu {
+	gone := func(m auction.Menu) int {
+		if m.Options[0].Start <= r.Now && !r.hasRoom(l, m) {
+			return 1
+		}
+		return 0
+	}
+	return slices.MinFunc(l.Menus, func(x, y auction.Menu) int {
+		return cmp.Or(gone(x)-gone(y), cmp.Compare(x.Options[0].Start, y.Options[0].Start), cmp.Compare(x.Site, y.Site))
 	})
 }
 
-// withRoom returns the menus whose first option starts now.
-func withRoom(r auction.Round, l auction.Lot) []auction.Menu {
-	return slices.DeleteFunc(slices.Clone(l.Menus), func(m auction.Menu) bool { return m.Options[0].Start > r.Now })
+// hasRoom reports whether a lot can start at once as its first option says.
+func (r round) hasRoom(l auction.Lot, m auction.Menu) bool {
+	o := m.Options[0]
+	return o.Start <= r.Now && r.free[pool{m.Site, o.Model}] >= l.Job.GPU()
+}
+
+// withRoom returns the menus of sites at which a lot can start at once.
+func withRoom(r round, l auction.Lot) []auction.Menu {
+	return slices.DeleteFunc(slices.Clone(l.Menus), func(m auction.Menu) bool { return !r.hasRoom(l, m) })
 }
 
 func roundRobin() picker {
 	turn := 0
-	return func(_ auction.Round, l auction.Lot) auction.Decision {
+	return func(_ round, l auction.Lot) auction.Decision {
 		turn++
 		return sell(l.Menus[(turn-1)%len(l.Menus)])
 	}
@@ -115,7 +149,7 @@ func roundRobin() picker {
 // random draws a site by the job's own name, so that one job more does not
 // change where the others go.
 func random(seed uint64) picker {
-	return func(_ auction.Round, l auction.Lot) auction.Decision {
+	return func(_ round, l auction.Lot) auction.Decision {
 		h := fnv.New64a()
 		h.Write([]byte(l.Job.ID)) // never fails
 		return sell(l.Menus[rand.New(rand.NewPCG(seed, h.Sum64())).IntN(len(l.Menus))])
@@ -124,10 +158,10 @@ func random(seed uint64) picker {
 
 // byScore sells to the site whose best node scores highest by its own placement
 // policy, as one Kubernetes scheduler over all clusters would.
-func byScore(r auction.Round, l auction.Lot) auction.Decision {
+func byScore(r round, l auction.Lot) auction.Decision {
 	now := withRoom(r, l)
 	if len(now) == 0 {
-		return sell(soonest(l.Menus))
+		return sell(soonest(r, l))
 	}
 	return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
 		return cmp.Or(cmp.Compare(y.Options[0].Score, x.Options[0].Score), cmp.Compare(x.Site, y.Site))
@@ -137,7 +171,7 @@ func byScore(r auction.Round, l auction.Lot) auction.Decision {
 // byGrid sells to the site with room whose grid has the least of a quantity in
 // this hour.
 func byGrid(least func(protocol.Outlook) int64) picker {
-	return func(r auction.Round, l auction.Lot) auction.Decision {
+	return func(r round, l auction.Lot) auction.Decision {
 		value := make(map[string]int64)
 		for _, s := range r.Sites {
 			if len(s.Grid.Price) > 0 && len(s.Grid.Carbon) > 0 {
@@ -146,7 +180,7 @@ func byGrid(least func(protocol.Outlook) int64) picker {
 		}
 		now := slices.DeleteFunc(withRoom(r, l), func(m auction.Menu) bool { _, ok := value[m.Site]; return !ok })
 		if len(now) == 0 {
-			return sell(soonest(l.Menus))
+			return sell(soonest(r, l))
 		}
 		return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
 			return cmp.Or(cmp.Compare(value[x.Site], value[y.Site]), cmp.Compare(x.Site, y.Site))
@@ -157,7 +191,7 @@ func byGrid(least func(protocol.Outlook) int64) picker {
 // threshold waits at home until the intensity is at or below the 30th
 // percentile of the next 24 hours' forecast, at the latest until the job must
 // start to be done in time (the Ecovisor rule as coded in GAIA).
-func threshold(r auction.Round, l auction.Lot) auction.Decision {
+func threshold(r round, l auction.Lot) auction.Decision {
 	d := home(r, l)
 	latest := l.Job.Deadline.Add(-d.Option.Finish.Sub(d.Option.Start))
 	if !l.Job.Deferrable || latest <= r.Now {
