@@ -86,7 +86,7 @@ func runPack(f packFlags, out, progress io.Writer) error {
 		return err
 	}
 	if f.json != "-" {
-		if err := report.WriteText(out, policies); err != nil {
+		if err := report.WriteText(out, policies, f.seed); err != nil {
 			return err
 		}
 	}

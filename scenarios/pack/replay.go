@@ -108,7 +108,7 @@ func (t *Trace) curve(events []event) []*Point {
 	for _, e := range events {
 		// What the published log says, with its two decimals.
 		p := Point{
-			Alloc: 100 * (gpus - float64(e.idle)) / gpus,
+			Alloc: round2(100 * (gpus - float64(e.idle)) / gpus),
 			Frag:  100 * round2(e.frag) / gpus,
 		}
 		if e.idle > 0 {
@@ -128,7 +128,9 @@ func (t *Trace) curve(events []event) []*Point {
 		if s.n == 0 {
 			s = near[k]
 		}
-		points[k] = s.mean()
+		if p := s.mean(); p != nil { // published with two decimals, too
+			points[k] = &Point{round2(p.Alloc), round2(p.Frag), round2(p.Ratio)}
+		}
 	}
 	return points
 }

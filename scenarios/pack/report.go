@@ -56,8 +56,8 @@ func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progr
 }
 
 // WriteText writes a report for people: a line per policy, of one seed or of
-// the mean of all. Loads that were not reached are left blank.
-func (r *Report) WriteText(w io.Writer, policies []fgd.Policy) error {
+// the mean of all. Loads that were not reached are left out.
+func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
 	_, err := fmt.Fprintf(w, "%-15s %4s  %7s %7s %7s  %7s  %8s %9s %8s\n",
 		"policy", "load", "alloc%", "frag%", "ratio%", "final%", "failed", "decisions", "ns/dec")
 	for _, p := range policies {
