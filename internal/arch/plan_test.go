@@ -55,6 +55,8 @@ var plan = []line{
 	{"scenarios/report", shell, "protocol coordinator/record", "gonum.org/v1/plot gonum.org/v1/plot/*", "writes pages and charts of what was recorded"},
 	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
 
+	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
+
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }

@@ -1,0 +1,148 @@
+package bound
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// day is a day at three small sites, one of which is paid for using power at
+// noon: n jobs, too many for the sites to be empty.
+func day(n int) script.Scenario {
+	start := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
+	s := script.Scenario{
+		Name: "three", Seed: 7, Start: start, End: start.Add(24 * time.Hour), Hash: fmt.Sprint("of ", n),
+		Weights: script.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+	}
+	for i, name := range []string{"coal", "hydro", "solar"} {
+		site := script.Site{Name: name, DayAhead: i > 0, Signals: map[protocol.Quantity][]protocol.Point{
+			protocol.GridPUE: {{At: start.Add(-24 * time.Hour), Value: 1200}},
+		}}
+		for h := range 72 {
+			at := start.Add(time.Duration(h-24) * time.Hour)
+			noon := int64(12 - max(h%24-12, 12-h%24))
+			price := [3]int64{60_000 + 1_000*noon, 50_000, 60_000 - 12_000*noon}[i]
+			carbon := [3]int64{700_000, 30_000 + 1_000*noon, 400_000 - 30_000*noon}[i]
+			site.Signals[protocol.GridPrice] = append(site.Signals[protocol.GridPrice], protocol.Point{At: at, Value: price})
+			site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: carbon})
+		}
+		for k := range 2 {
+			site.Nodes = append(site.Nodes, script.Node{
+				Name: fmt.Sprintf("%s-%d", name, k), CPU: 64_000, Memory: 512 << 10, GPUs: 2 + 2*k,
+				Model: []string{"V100", "A100", "T4"}[(i+k)%3], GPUMemory: 16 << 10,
+			})
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	for i := range n {
+		j := protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("job-%04d", i)), Tenant: "lab", Home: s.Sites[i%3].Name, Input: protocol.MiB(i % 4 * 700),
+			GPUs: 1 + 3*(i%7/6), Share: 1000, CPU: 4000, Memory: 16 << 10,
+			Arrival: start.Add(time.Duration(i) * 24 * time.Hour / time.Duration(n)).Floor(time.Second),
+			Run:     time.Duration(5+i*37%170) * time.Minute, Deferrable: i%5 != 0,
+		}
+		switch {
+		case i%11 == 0:
+			j.Share, j.GPUs = 300, 1
+		case i%13 == 0:
+			j.Share, j.GPUs = 0, 0
+		case i == 17:
+			j.GPUs, j.Run = 6, time.Minute // fits nowhere: refused
+		}
+		j.Deadline = j.Arrival.Add(j.Run + 8*time.Hour)
+		if !j.Deferrable {
+			j.Deadline = j.Arrival.Add(2*j.Run + time.Hour)
+		}
+		if j.GPUs == 6 {
+			j.Deadline = s.End
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	return s
+}
+
+// certify returns a bound whose own check holds.
+func certify(t *testing.T, s script.Scenario, idle bool) Certificate {
+	t.Helper()
+	c, err := Of(s, Config{Idle: idle, Steps: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Certificate
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Check(s, again)
+	if err != nil || math.Abs(got-c.BoundUSD) > 1e-4*math.Abs(got)+1e-3 {
+		t.Errorf("%s: Check = %v, %v; the certificate says %v", s.Name, got, err, c.BoundUSD)
+	}
+	return c
+}
+
+// busy returns the objective of jobs alone, as the certificate counts it.
+func busy(x scenarios.Result, w protocol.Weights) float64 {
+	t := x.Totals
+	return t.ObjectiveUSD - t.IdleUSD - t.IdleKg*w.Carbon.Dollars()
+}
+
+func TestNoPolicyBeatsTheBound(t *testing.T) {
+	for _, n := range []int{20, 80} {
+		s := day(n)
+		jobs, all := certify(t, s, false), certify(t, s, true)
+		for _, policy := range scenarios.Policies() {
+			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			of, with := busy(res, jobs.Weights), res.Totals.ObjectiveUSD
+			if of < jobs.BoundUSD || with < all.BoundUSD {
+				t.Errorf("%s does %d jobs for $%.4f, with idle nodes $%.4f; the bounds are $%.4f and $%.4f", policy, n, of, with, jobs.BoundUSD, all.BoundUSD)
+			}
+			t.Logf("%-22s %3d jobs  $%.3f against $%.3f; with idle $%.3f against $%.3f", policy, n, of, jobs.BoundUSD, with, all.BoundUSD)
+		}
+	}
+}
+
+func TestACertificateThatWasTouchedProvesNothing(t *testing.T) {
+	s := day(40)
+	c := certify(t, s, false)
+	tests := []struct {
+		name  string
+		touch func(*Certificate)
+	}{
+		{"it claims a cent more", func(c *Certificate) { c.BoundUSD += 0.01 }},
+		{"it is of another scenario", func(c *Certificate) { c.Hash = "another" }},
+		{"it has other weights", func(c *Certificate) { c.Weights.Late++ }},
+		{"a price is below zero", func(c *Certificate) { c.Pools[0].Values = append(c.Pools[0].Values, -1) }},
+		{"it is of a later schema", func(c *Certificate) { c.Schema++ }},
+		{"it has no slots", func(c *Certificate) { c.Slot = 0 }},
+	}
+	for _, tc := range tests {
+		x := c
+		x.Pools = append([]PricedPool(nil), c.Pools...)
+		tc.touch(&x)
+		if _, err := Check(s, x); err == nil {
+			t.Errorf("%s: Check finds nothing wrong", tc.name)
+		}
+	}
+}
+
+func TestTheBoundOfARealDayHolds(t *testing.T) {
+	s, err := script.Load("real-days/negative_de_2021-05-22", script.Options{Data: "../../../shared/data", MaxJobs: 300})
+	if err != nil {
+		t.Skipf("recorded data is not here: %v", err)
+	}
+	certify(t, s, false)
+	certify(t, s, true)
+}

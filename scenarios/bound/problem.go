@@ -1,0 +1,194 @@
+package bound
+
+import "math"
+
+// A problem is a scenario in numbers. Time is in slots from its start, money in
+// microdollars, power in kilowatts.
+type problem struct {
+	slots int // that room is priced in; later room is free
+	end   int // slots that rates are known for; nothing starts later
+	sites []rates
+	pools []pool
+	jobs  []work
+
+	constant float64 // that no policy can avoid
+}
+
+// rates are running sums of what a kilowatt costs at a site: sums[i] is from
+// slot 0 until the start of slot i.
+type rates struct {
+	all  []float64
+	plus []float64 // of the hours in which power is not free
+	less []float64 // of the hours in which it earns
+	low  float64   // the least of a slot
+}
+
+// A pool is the GPUs of one model on nodes of one size at one site.
+type pool struct {
+	Site, Model string
+	Size        int // GPUs of each of its nodes
+	GPUs        float64
+	price       []float64 // microdollars per GPU-slot, slots of them; none below 0
+	sums        []float64 // running sum of price, to end
+}
+
+// work is a job: what it may do and what that costs.
+type work struct {
+	id       string
+	arrival  float64
+	deadline float64
+	gpus     float64
+	delay    float64 // per slot of waiting
+	late     float64 // per slot past the deadline
+	never    float64 // what the record charges if it does not run
+	ways     []way
+	blocks   []block // cheapest first
+	rest     float64 // no way outside of blocks costs less
+	cut      int     // blocks that there were before some were put into the rest; 0: none were
+}
+
+// A way is how a job may run.
+type way struct {
+	site, pool int // pool -1: it holds no GPU
+	length     float64
+	power      float64 // drawn by the job
+	awake      float64 // its part of keeping a node awake
+	node       float64 // all of it
+	fixed      float64 // for moving input, and for rounding
+}
+
+// A block is the starts of one way in [from, to], with the least that they cost
+// without the price of room.
+type block struct {
+	least    float64
+	way      int
+	from, to float64
+}
+
+// price sets the prices of a pool and their running sum.
+func (q *pool) accumulate() {
+	sum := 0.0
+	for i := range q.sums {
+		q.sums[i] = sum
+		if i < len(q.price) {
+			sum += q.price[i]
+		}
+	}
+}
+
+// at returns a running sum between slots.
+func at(sums []float64, t float64) float64 {
+	i := int(t)
+	if i >= len(sums)-1 {
+		return sums[len(sums)-1]
+	}
+	return sums[i] + float64((sums[i+1]-sums[i])*(t-float64(i)))
+}
+
+// cost returns what a way costs from a start on, room not counted.
+func (p *problem) cost(j *work, w *way, t float64) float64 {
+	r := &p.sites[w.site]
+	end := t + w.length
+	v := w.fixed + float64(w.power*(at(r.all, end)-at(r.all, t)))
+	if w.node > 0 {
+		v += float64(w.awake * (at(r.plus, end) - at(r.plus, t)))
+		v += float64(w.node * (at(r.less, end) - at(r.less, t)))
+	}
+	v += float64(j.delay * (t - j.arrival))
+	return v + float64(j.late*max(end-j.deadline, 0))
+}
+
+// priced returns cost with room paid for.
+func (p *problem) priced(j *work, w *way, t float64) float64 {
+	v := p.cost(j, w, t)
+	if w.pool < 0 {
+		return v
+	}
+	s := p.pools[w.pool].sums
+	return v + float64(j.gpus*(at(s, t+w.length)-at(s, t)))
+}
+
+// scan returns the cheapest start of a way in [from, to]. The cost is a straight
+// line between the instants at which the run begins or ends with a slot or
+// ends at the deadline, so the least is at one of these or at the rim.
+func (p *problem) scan(j *work, w *way, from, to float64) (value, start float64) {
+	value, start = p.priced(j, w, from), from
+	try := func(t float64) {
+		if v := p.priced(j, w, t); v < value {
+			value, start = v, t
+		}
+	}
+	try(to)
+	if t := j.deadline - w.length; t > from && t < to {
+		try(t)
+	}
+	first, last := int(math.Ceil(from)), int(math.Floor(to))
+	n := int(w.length)
+	f := w.length - float64(n)
+	if v, i := p.sweep(j, w, first, last, n, f, 0); v < value {
+		value, start = v, float64(i)
+	}
+	if f > 0 {
+		// Ends with a slot: starts lie 1-f past the boundary before.
+		if v, i := p.sweep(j, w, int(math.Ceil(from-(1-f))), int(math.Floor(to-(1-f))), n, f, 1-f); v < value {
+			value, start = v, min(max(float64(i)+(1-f), from), to)
+		}
+	}
+	return value, start
+}
+
+// sweep tries starts at i+past for i in [first, last], where past is 0, and the
+// run ends f into a slot, or 1-f, and it ends with one.
+func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (value float64, best int) {
+	value = math.Inf(1)
+	r := &p.sites[w.site]
+	last = min(last, p.end-n-2)
+	span := func(sums []float64, i int) float64 {
+		if past == 0 {
+			return sums[i+n] + float64((sums[i+n+1]-sums[i+n])*f) - sums[i]
+		}
+		return sums[i+n+1] - sums[i] - float64((sums[i+1]-sums[i])*past)
+	}
+	var room []float64
+	if w.pool >= 0 {
+		room = p.pools[w.pool].sums
+	}
+	for i := max(first, 0); i <= last; i++ {
+		v := w.fixed + float64(w.power*span(r.all, i))
+		if w.node > 0 {
+			v += float64(w.awake*span(r.plus, i)) + float64(w.node*span(r.less, i))
+		}
+		if room != nil {
+			v += float64(j.gpus * span(room, i))
+		}
+		t := float64(i) + past
+		v += float64(j.delay * (t - j.arrival))
+		if over := t + w.length - j.deadline; over > 0 {
+			v += float64(j.late * over)
+		}
+		if v < value {
+			value, best = v, i
+		}
+	}
+	return value, best
+}
+
+// favourite returns the cheapest way and start of a job at the prices of room;
+// way -1 is to take none of them, at no less than the job's rest.
+func (p *problem) favourite(j *work) (wayIndex int, start, value float64) {
+	wayIndex, value = -1, min(j.rest, j.never)
+	for k := range j.blocks {
+		b := &j.blocks[k]
+		if b.least >= value {
+			break // what follows costs more before its room is paid
+		}
+		if v, t := p.scan(j, &j.ways[b.way], b.from, b.to); v < value {
+			wayIndex, start, value = b.way, t, v
+		}
+	}
+	if wayIndex < 0 && j.cut > 0 && j.rest <= j.never {
+		p.cut(j, 4*len(j.blocks)) // prices have risen past what was kept
+		return p.favourite(j)
+	}
+	return wayIndex, start, value
+}

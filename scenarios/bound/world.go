@@ -1,0 +1,227 @@
+package bound
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// Slots of a certificate.
+const (
+	slot      = 15 * time.Minute
+	slotHours = 0.25
+	priced    = 72 * 4 // slots in which room has a price
+)
+
+// rounding is taken off each job, in microdollars: what the record's rounding
+// to whole units may take off in transfer, delay and lateness. For each hour
+// of a run its bill is rounded too: see perHour.
+const rounding = 4
+
+// model makes the problem of a scenario.
+func model(s script.Scenario, idle bool) (*problem, error) {
+	m := modeller{
+		script: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.Weights(s),
+		truth: scenarios.Truth(s.Seed), network: agents.DefaultNetwork(),
+	}
+	latest := scenarios.Metered(s).Add(scenarios.Longest)
+	m.p = &problem{slots: priced, end: int(latest.Sub(m.from) / slot)}
+	for i, site := range s.Sites {
+		if err := m.site(i, site); err != nil {
+			return nil, fmt.Errorf("bound: site %s: %w", site.Name, err)
+		}
+	}
+	for _, j := range s.Jobs {
+		m.p.jobs = append(m.p.jobs, m.job(j))
+	}
+	for i := range m.p.jobs {
+		m.p.cut(&m.p.jobs[i], most)
+	}
+	return m.p, nil
+}
+
+// A modeller turns a scenario into numbers.
+type modeller struct {
+	script  script.Scenario
+	idle    bool
+	from    protocol.Time
+	weights protocol.Weights
+	truth   func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts
+	network agents.Network
+	p       *problem
+	fleets  []*fleet.Fleet
+	pools   []map[string][]int // by site: pools of a model
+	awake   []float64          // by pool: kilowatts that an awake node draws more than a sleeping one
+	linger  []float64          // by site: slots that an empty node stays awake
+}
+
+func (m *modeller) slotOf(t protocol.Time) float64 {
+	return float64(t-m.from) / float64(slot.Milliseconds())
+}
+
+// site adds a site: its rates, its pools and its sleeping nodes.
+func (m *modeller) site(i int, site script.Site) error {
+	if err := m.rates(site); err != nil {
+		return err
+	}
+	nodes, table := scenarios.Machines(site), power.Default()
+	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: table})
+	if err != nil {
+		return err
+	}
+	m.fleets = append(m.fleets, f)
+	m.pools = append(m.pools, make(map[string][]int))
+	asleep, linger := 0.0, time.Duration(0)
+	type kind struct {
+		model string
+		size  int
+	}
+	known := make(map[kind]int)
+	for _, n := range nodes {
+		asleep += kilowatts(n.Host.Asleep)
+		linger = max(linger, n.Host.Linger)
+		if n.GPUs == 0 {
+			continue
+		}
+		k, ok := known[kind{n.Model, n.GPUs}]
+		if !ok {
+			k = len(m.p.pools)
+			known[kind{n.Model, n.GPUs}] = k
+			m.pools[i][n.Model] = append(m.pools[i][n.Model], k)
+			m.p.pools = append(m.p.pools, pool{
+				Site: site.Name, Model: n.Model, Size: n.GPUs,
+				price: make([]float64, m.p.slots), sums: make([]float64, m.p.end+1),
+			})
+			gpu, _ := table.Lookup(n.Model)
+			m.awake = append(m.awake, kilowatts(n.Host.Idle(gpu, n.GPUs)-n.Host.Asleep))
+		}
+		m.p.pools[k].GPUs += float64(n.GPUs)
+	}
+	m.linger = append(m.linger, float64(max(linger, time.Second))/float64(slot))
+	if m.idle {
+		r := m.p.sites[i]
+		start, until := m.slotOf(m.script.Start), m.slotOf(scenarios.Metered(m.script))
+		m.p.constant += float64(asleep * (at(r.all, until) - at(r.all, start)))
+		// A replay may go on; hours in which sleeping earns may or may not be in it.
+		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - at(r.less, until)))
+		m.p.constant -= float64(len(r.all)) / 4 * perHour(m.weights)
+	}
+	return nil
+}
+
+func kilowatts(p protocol.Milliwatts) float64 { return float64(p) / 1e6 }
+
+// rates adds what a kilowatt costs at a site, slot by slot.
+func (m *modeller) rates(site script.Site) error {
+	latest := m.from.Add(time.Duration(m.p.end) * slot)
+	var price, carbon, pue steps
+	for q, to := range map[protocol.Quantity]*steps{protocol.GridPrice: &price, protocol.GridCarbon: &carbon, protocol.GridPUE: &pue} {
+		if len(site.Signals[q]) == 0 {
+			return fmt.Errorf("no series of %s", q)
+		}
+		to.points = scenarios.Lasting(site.Signals[q], latest)
+	}
+	r := rates{all: []float64{0}, plus: []float64{0}, less: []float64{0}, low: math.Inf(1)}
+	for i := range m.p.end {
+		hour := m.from.Add(time.Duration(i) * slot).Floor(time.Hour)
+		kwh := price.until(hour) + float64(carbon.until(hour)*float64(m.weights.Carbon)/1e6)
+		v := kwh * pue.until(hour) / 1000 * slotHours
+		r.all = append(r.all, r.all[i]+v)
+		r.plus = append(r.plus, r.plus[i]+max(v, 0))
+		r.less = append(r.less, r.less[i]+min(v, 0))
+		r.low = min(r.low, v)
+	}
+	m.p.sites = append(m.p.sites, r)
+	return nil
+}
+
+// steps are points read in the order of time; each holds until the next.
+type steps struct {
+	points []protocol.Point
+	value  float64
+}
+
+// until returns the value of the last point that is not after t.
+func (s *steps) until(t protocol.Time) float64 {
+	for len(s.points) > 0 && s.points[0].At <= t {
+		s.value, s.points = float64(s.points[0].Value), s.points[1:]
+	}
+	return s.value
+}
+
+// perHour bounds what rounding an hour's bill may take off, in microdollars:
+// half a unit of money, half a milligram, and a millijoule.
+func perHour(w protocol.Weights) float64 { return 0.6 + float64(w.Carbon)/1e6 }
+
+// job makes the work of a job. Its ways are those that a site's own fleet says.
+func (m *modeller) job(j protocol.Job) work {
+	size := j.GPU()
+	if size == 0 {
+		size = j.CPU / 16
+	}
+	perSlot := func(rate protocol.Microdollars) float64 { return float64(size) / 1000 * float64(rate) * slotHours }
+	x := work{
+		id: string(j.ID), arrival: m.slotOf(j.Arrival), deadline: m.slotOf(j.Deadline),
+		gpus: float64(j.GPU()) / 1000, late: perSlot(m.weights.Late),
+	}
+	if !j.Deferrable {
+		x.delay = perSlot(m.weights.Delay)
+	}
+	start := max(m.script.End, j.Deadline)
+	delay, late := m.weights.Waiting(j, start, start.Add(j.Run))
+	x.never = float64(delay + late)
+	for i, site := range m.script.Sites {
+		if len(j.Regions) == 0 || contains(j.Regions, site.Name) {
+			x.ways = append(x.ways, m.ways(i, j, x.gpus)...)
+		}
+	}
+	return x
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// ways returns how a job may run at a site.
+func (m *modeller) ways(site int, j protocol.Job, gpus float64) (out []way) {
+	all, _ := m.fleets[site].Ways(j)
+	move, paid, emitted := m.network.Move(j, m.script.Sites[site].Name)
+	for _, a := range all {
+		length := a.Run + move
+		w := way{
+			site: site, pool: -1, length: float64(length) / float64(slot),
+			power: kilowatts(m.truth(j.ID, a.Power)),
+			fixed: float64(paid+m.weights.CarbonCost(emitted)) - rounding - (math.Ceil(length.Hours())+1)*perHour(m.weights),
+		}
+		if j.GPUs == 0 {
+			out = append(out, w)
+			continue
+		}
+		for _, k := range m.pools[site][a.Model] {
+			if m.p.pools[k].Size < j.GPUs {
+				continue
+			}
+			w.pool = k
+			if m.idle {
+				w.node = m.awake[k]
+				w.awake = w.node * gpus / float64(m.p.pools[k].Size)
+				// An empty node lingers; where power earns that is worth something.
+				w.fixed += min(float64(w.node*m.linger[site]*m.p.sites[site].low), 0)
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
