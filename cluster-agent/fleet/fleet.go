@@ -99,23 +99,20 @@ func New(cfg Config) (*Fleet, error) {
 	plain := make([]fgd.Node, len(cfg.Nodes))
 	index := make(map[string]int)
 	for i, n := range cfg.Nodes {
-		plain[i] = n.Node
-		f.nodes = append(f.nodes, node{Node: n})
 		if n.GPUs == 0 {
 			n.Model = ""
 		}
+		gpu, ok := cfg.Power.Lookup(n.Model)
+		if !ok && n.GPUs > 0 {
+			return nil, fmt.Errorf("fleet: node %s has GPUs of model %q, of which no power is known; add the model to the power table", n.Name, n.Model)
+		}
+		plain[i] = n.Node
+		f.nodes = append(f.nodes, node{Node: n})
 		p, ok := index[n.Model]
 		if !ok {
 			p = len(f.pools)
 			index[n.Model] = p
-			f.pools = append(f.pools, pool{model: n.Model})
-			if n.Model != "" {
-				gpu, ok := cfg.Power.Lookup(n.Model)
-				if !ok {
-					return nil, fmt.Errorf("fleet: node %s has GPUs of model %q, of which no power is known; add the model to the power table", n.Name, n.Model)
-				}
-				f.pools[p].gpu, f.pools[p].choices = gpu, gpu.Choices()
-			}
+			f.pools = append(f.pools, pool{model: n.Model, gpu: gpu, choices: gpu.Choices()})
 		}
 		f.pools[p].nodes = append(f.pools[p].nodes, i)
 		f.pools[p].total += protocol.Milli(n.GPUs) * 1000
@@ -162,8 +159,11 @@ func (f *Fleet) Running(id protocol.JobID) *Run { return f.running[id] }
 // Start places a job and keeps its room until End. It runs as long as the way
 // says, and before that takes the time to move its input. A way without a model
 // lets the placement policy choose one; the run then says which. It reports
-// false if there is no room now.
+// false if there is no room now, or the job runs already.
 func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Duration) (*Run, bool) {
+	if f.running[j.ID] != nil {
+		return nil, false
+	}
 	p, ok := f.cluster.Place(request(j, w.Model))
 	if !ok {
 		return nil, false

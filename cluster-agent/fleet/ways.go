@@ -157,10 +157,11 @@ func (f *Fleet) Keep(now protocol.Time, j protocol.Job) (free func()) {
 func (f *Fleet) firstFit(now protocol.Time, i int, j protocol.Job) protocol.Time {
 	cpu, mem, gpus, _ := f.cluster.Free(i)
 	n := &f.nodes[i]
+	held := n.held()
 	fits := func() bool {
 		room := 0
 		for d := range n.GPUs {
-			if int64(gpus[d]) >= int64(j.Share) {
+			if int64(gpus[d]) >= int64(j.Share) && (n.GPUMemory == 0 || held[d]+int64(j.GPUMemory) <= n.GPUMemory) {
 				room++
 			}
 		}
@@ -177,14 +178,28 @@ func (f *Fleet) firstFit(now protocol.Time, i int, j protocol.Job) protocol.Time
 		for d := range fgd.MaxGPUs {
 			if r.placement.Devices.Has(d) {
 				gpus[d] += int16(r.placement.Request.Milli)
+				held[d] -= r.placement.Request.GPUMemory
 			}
 		}
 	}
 	return at
 }
 
+// held returns the memory of each device that jobs hold, in MiB.
+func (n *node) held() (mib [fgd.MaxGPUs]int64) {
+	for _, r := range n.jobs {
+		for d := range mib {
+			if r.placement.Devices.Has(d) {
+				mib[d] += r.placement.Request.GPUMemory
+			}
+		}
+	}
+	return mib
+}
+
 // Room returns what could still be given of each model, by slot from the one of
-// now, if what runs ends as planned.
+// now, if what runs ends as planned. A job past its planned end is expected any
+// moment and holds its room until the next slot.
 func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
 	var out []protocol.Room
 	for i := range f.pools {
@@ -198,7 +213,7 @@ func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protoco
 		for _, n := range p.nodes {
 			for _, run := range f.nodes[n].jobs {
 				busy += run.Job.GPU()
-				ends[min(int(max(run.End, now).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()
+				ends[min(int(max(run.End, now+1).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()
 			}
 		}
 		r.Free = make([]protocol.Milli, slots)
