@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/scenarios/bound"
+)
+
+// boundFlags is what `gridbid bound` was told.
+type boundFlags struct {
+	source
+	steps  int
+	idle   bool
+	asJSON bool
+	out    string
+	check  string
+}
+
+// newBoundCommand is `gridbid bound`: what no policy can beat, with its proof.
+func newBoundCommand() *cobra.Command {
+	var f boundFlags
+	cmd := &cobra.Command{
+		Use:   "bound [SCENARIO]",
+		Short: "prove what no policy can beat",
+		Long: `Compute a lower bound on the objective of a scenario for any scheduler at all,
+also one that knows every arrival, price and intensity from the start; and its
+certificate: a price for each GPU-hour, from which anybody can recompute it.
+
+With --check a certificate is held to the scenario instead, by arithmetic of its
+own. docs/bound.md says what is bounded and what was relaxed.`,
+		Example: `  gridbid bound
+  gridbid bound real-days/ordinary_2022-04-13 --out proof.json
+  gridbid bound real-days/ordinary_2022-04-13 --check proof.json
+  gridbid bound --window day.csv --max-jobs 5000 --idle --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.bound(cmd, args) },
+	}
+	f.flags(cmd)
+	fl := cmd.Flags()
+	fl.IntVar(&f.steps, "steps", 200, "of the search: more are slower and come closer")
+	fl.BoolVar(&f.idle, "idle", false, "bound the objective with the idle draw of nodes, not of jobs alone")
+	fl.BoolVar(&f.asJSON, "json", false, "write the certificate as JSON on standard output")
+	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
+	fl.StringVar(&f.check, "check", "", "recompute the bound of the certificate in this `FILE`")
+	return cmd
+}
+
+func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
+	if f.steps < 0 || f.steps > 100_000 {
+		return badInput{fmt.Errorf("--steps %d: want 0..100000", f.steps)}
+	}
+	s, err := f.load(args)
+	if err != nil {
+		return err
+	}
+	if f.check != "" {
+		c, err := readCertificate(f.check)
+		if err != nil {
+			return badInput{err}
+		}
+		got, err := bound.Check(s, c)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f\n", got, c.BoundUSD)
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle})
+	if err != nil {
+		return err
+	}
+	if f.out != "" {
+		file, err := os.Create(f.out)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(printJSON(file, c), file.Close()); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), c)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c)
+	return err
+}
+
+// mostProof bounds a certificate that is read.
+const mostProof = 64 << 20
+
+func readCertificate(path string) (c bound.Certificate, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return c, err
+	}
+	defer file.Close()
+	if err := json.NewDecoder(io.LimitReader(file, mostProof)).Decode(&c); err != nil {
+		return c, fmt.Errorf("%s: %w: want a certificate that `gridbid bound --out` wrote", path, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/scenarios/bound"
+)
+
+func TestBoundProvesAndChecksItsProof(t *testing.T) {
+	proof := filepath.Join(t.TempDir(), "proof.json")
+	few := []string{"--max-jobs", "40", "--steps", "20"}
+	out, talk, err := execute(newBoundCommand(), append(few, "--out", proof, "--json")...)
+	if err != nil {
+		t.Fatalf("bound: %v\n%s", err, talk)
+	}
+	var c bound.Certificate
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 {
+		t.Fatalf("bound --json: %v, %d jobs, $%v:\n%s", err, c.Jobs, c.BoundUSD, out)
+	}
+	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") {
+		t.Errorf("bound --check: %v\n%s", err, out)
+	}
+	if _, _, err := execute(newBoundCommand(), "--max-jobs", "41", "--check", proof); err == nil {
+		t.Errorf("bound --check holds for another scenario")
+	}
+	if err := os.WriteFile(proof, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); !errors.As(err, new(badInput)) {
+		t.Errorf("bound --check of half a file: %v; want bad input", err)
+	}
+}
