@@ -71,7 +71,8 @@ type reserved struct {
 
 // A live job is in the hands' care.
 type live struct {
-	epoch   uint64
+	epoch   uint64 // of the launch
+	award   uint64 // latest epoch under which it was accepted
 	started protocol.Time
 	moved   protocol.Milligrams
 }

@@ -19,6 +19,8 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	a.look(now)
 	clear(a.asked)
 	defer func() { a.called = now }()
+	free := a.keep(now)
+	defer free()
 	p := pricing{agent: a, now: now, terms: c.Terms, shadow: newShadow(c.Shadow, a.cfg.Site)}
 	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
 	for _, j := range c.Jobs {
@@ -33,6 +35,15 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 		o.Room[i].Rate = p.rates(o.Room[i].Model, o.Room[i].From)
 	}
 	return a.say(now, protocol.Coordinator, o)
+}
+
+// keep keeps the node of the queue's first job for it alone, until the returned
+// function is called: nobody is offered, nor takes, what it waits for.
+func (a *Agent) keep(now protocol.Time) (free func()) {
+	if len(a.queue) == 0 {
+		return func() {}
+	}
+	return a.fleet.Keep(now, a.queue[0].job)
 }
 
 // look brings the outlook up to now. It changes with the hour and with what the

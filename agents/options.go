@@ -30,6 +30,12 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	if len(j.Regions) > 0 && !slices.Contains(j.Regions, a.cfg.Site) {
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NotAllowed}}
 	}
+	if a.curve == nil {
+		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoSignal}}
+	}
+	if a.cfg.Network.takes(j, a.cfg.Site) > protocol.MaxRun {
+		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.PastDeadline, Note: "its input takes over 720h to come"}}
+	}
 	var ways []fleet.Way
 	var why protocol.Reason
 	if a.cfg.Habit.Choose {
@@ -156,7 +162,7 @@ func (p *pricing) rates(model string, from protocol.Time) []protocol.Microdollar
 	j := typical
 	j.Models = []string{model}
 	ways, _ := p.agent.fleet.Ways(j)
-	if len(ways) == 0 {
+	if len(ways) == 0 || p.agent.curve == nil {
 		return nil
 	}
 	out := make([]protocol.Microdollars, slots)

@@ -22,8 +22,13 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 	case now > w.Lease:
 		return decline(protocol.RoomGone)
 	}
+	if said := a.again(now, w); said != nil {
+		return said
+	}
 	start := w.Option.Start
+	free := a.keep(now)
 	launch, ok := a.start(now, job, w)
+	free()
 	switch {
 	case ok:
 		start = now
@@ -38,6 +43,25 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 		return append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
 	}
 	return append(said, a.advance(now)...)
+}
+
+// again accepts a newer award of a job that is here already, because the market
+// missed or would not hear the first accept. The job is not started twice.
+func (a *Agent) again(now protocol.Time, w protocol.Award) []protocol.Message {
+	start := protocol.Time(0)
+	if l := a.live[w.Job]; l != nil {
+		l.award, start = w.Epoch, l.started
+	}
+	for i := range a.queue {
+		if a.queue[i].job.ID == w.Job {
+			a.queue[i].award, start = w, w.Option.Start
+		}
+	}
+	if start == 0 {
+		return nil
+	}
+	a.epochs[w.Job] = w.Epoch
+	return a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
 }
 
 // start places a job and returns what to tell the hands, or false if there is
@@ -62,7 +86,7 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 	if !ok {
 		return launch, false
 	}
-	a.live[job.ID] = &live{epoch: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
+	a.live[job.ID] = &live{epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
 	return protocol.Launch{
 		Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
 		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power,
@@ -110,7 +134,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 	a.fleet.End(now, x.Job)
 	bill, _ := a.grid.Bill(x.Draw)
 	said := a.say(now, protocol.Coordinator, protocol.Done{
-		Job: x.Job, Epoch: x.Epoch, Started: l.started, Ended: now, Node: run.Node, Devices: run.Devices(),
+		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: run.Node, Devices: run.Devices(),
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money,
 	})
 	return append(said, a.advance(now)...)

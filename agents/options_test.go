@@ -1,0 +1,199 @@
+package agents
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+var eager = Habit{Later: true, Choose: true}
+
+// By hand: a V100 at work draws 160 W, 35 of them idle too; four busy cores draw
+// 16 W; so the job adds 141 W, and with the building's fifth 169.2 W. The node of
+// four draws 300 + 320 + 140 W awake and 15 asleep; a quarter of 745 W is 186.25,
+// and with the building's fifth 223.5 W. A kWh costs 10 cents and 500 g; a
+// kilogram counts as 10 cents.
+func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	got := s.call(job("train", 1))[0].Options
+	want := protocol.Option{
+		Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
+		Energy: 609_120_000, Carbon: 84_600, Money: 16_920,
+		Awake: 22_350 + 11_175, Score: got[0].Score, Fragment: got[0].Fragment,
+	}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("offered\n%+v, want\n%+v", got, want)
+	}
+}
+
+// By hand: 10 GiB are 85,903 Mbit, at 1 Gbit/s 86 s in which the GPU is held;
+// they cost 20 cents and 240 g on the way. The run takes 3,686 s.
+func TestAnOptionFromElsewherePaysForTheWay(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	j := job("train", 1)
+	j.Home, j.Input = "bern", 10<<10
+	o := s.call(j)[0].Options[0]
+	if o.Finish != noon.Add(3686*time.Second) || o.Transfer != 200_000 {
+		t.Errorf("finishes at %v, transfer %d", o.Finish, o.Transfer)
+	}
+	if o.Energy != 623_671_200 || o.Money != 17_324 || o.Carbon != 86_621+240_000 {
+		t.Errorf("energy %d, money %d, carbon %d", o.Energy, o.Money, o.Carbon)
+	}
+	j.Home = "oslo"
+	if o := s.call(j)[0].Options[0]; o.Transfer != 0 || o.Finish != noon.Add(time.Hour) {
+		t.Errorf("at home: transfer %d, finish %v", o.Transfer, o.Finish)
+	}
+}
+
+func TestInputTakesItsTimeAndNoMore(t *testing.T) {
+	n := DefaultNetwork()
+	for _, c := range []struct {
+		home string
+		in   protocol.MiB
+		want time.Duration
+	}{
+		{"bern", 0, 0}, {"bern", 1, time.Second}, {"bern", 119, time.Second}, {"bern", 120, 2 * time.Second},
+		{"oslo", 1 << 30, 0}, {"", 1 << 30, 0}, {"bern", 1 << 40, 10 * protocol.MaxRun},
+	} {
+		if got := n.takes(protocol.Job{Home: c.home, Input: c.in}, "oslo"); got != c.want {
+			t.Errorf("%d MiB from %q take %v, want %v", c.in, c.home, got, c.want)
+		}
+	}
+}
+
+func TestWhyASiteHasNoOption(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(*protocol.Job)
+		want  protocol.Code
+	}{
+		{"a region that is not ours", func(j *protocol.Job) { j.Regions = []string{"bern"} }, protocol.NotAllowed},
+		{"a model that is not ours", func(j *protocol.Job) { j.Models = []string{"H100"} }, protocol.NoModel},
+		{"larger than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.TooBig},
+		{"an input that never comes", func(j *protocol.Job) { j.Home, j.Input = "bern", 1<<40 }, protocol.PastDeadline},
+	} {
+		for _, habit := range []Habit{{}, eager} {
+			j := job("train", 1)
+			c.spoil(&j)
+			if m := newSite(t, habit, 4).call(j)[0]; m.Job != "train" || len(m.Options) != 0 || m.Why.Code != c.want {
+				t.Errorf("%s: %+v, want %s", c.name, m, c.want)
+			}
+		}
+	}
+	o := newDarkSite(t, eager, 4).offer(protocol.Call{Jobs: []protocol.Job{job("train", 1)}})
+	if m := o.Jobs[0]; len(m.Options) != 0 || m.Why.Code != protocol.NoSignal || o.Room[0].Rate != nil {
+		t.Errorf("a site that knows no price: %+v", o)
+	}
+}
+
+func TestABusySiteOffersWhenItWillHaveRoom(t *testing.T) {
+	s := newSite(t, eager, 4)
+	s.award(job("large", 4), 1, false)
+	for _, o := range s.call(job("next", 1))[0].Options {
+		if o.Start < noon.Add(time.Hour) {
+			t.Errorf("offers %v, when the GPUs are taken", o.Start)
+		}
+	}
+}
+
+// Power is at half its price in the third hour: who can wait is offered it.
+func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
+	s := newSite(t, eager, 4)
+	s.signal(protocol.GridPrice, 100_000, 100_000, 50_000, 100_000)
+	j := job("train", 1)
+	cheap := func(o protocol.Option) bool { return o.Start == noon.Add(2*time.Hour) }
+	if !slices.ContainsFunc(s.call(j)[0].Options, func(o protocol.Option) bool { return o.Start == noon }) {
+		t.Error("a job that cannot wait is not offered now")
+	}
+	if slices.ContainsFunc(s.call(j)[0].Options, cheap) {
+		t.Error("a job that cannot wait is offered later")
+	}
+	j.Deferrable = true
+	menu := s.call(j)[0].Options
+	if !slices.ContainsFunc(menu, cheap) || menu[0].Start != noon {
+		t.Errorf("offered %+v", menu)
+	}
+	for _, o := range menu {
+		if o.Finish > j.Deadline {
+			t.Errorf("offered to be late: %v", o.Finish)
+		}
+	}
+}
+
+// A price of room at a site makes its agent look for another hour.
+func TestAgentsAnswerToThePriceOfRoom(t *testing.T) {
+	s := newSite(t, Habit{Later: true, Choose: true, Most: 2}, 4)
+	j := job("train", 1)
+	j.Deferrable = true
+	dear := protocol.Price{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}
+	menu := s.offer(protocol.Call{Jobs: []protocol.Job{j}, Terms: weights, Shadow: []protocol.Price{dear}}).Jobs[0].Options
+	if len(menu) != 2 || menu[0].Start != noon || menu[1].Start != noon.Add(3*time.Hour) {
+		t.Errorf("offered %+v", menu)
+	}
+}
+
+func TestThePriceOfRoomIsTheMeanOverTheRun(t *testing.T) {
+	p := protocol.Price{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{60, 30, 0, 90}}
+	s := newShadow([]protocol.Price{p, {Site: "bern", Model: "T4", Slot: time.Hour, Values: []protocol.Microdollars{7}}, {Site: "oslo", Model: "A100"}}, "oslo")
+	for _, c := range []struct {
+		model       string
+		start, stop int // hours
+		want        protocol.Microdollars
+	}{
+		{"V100", 0, 1, 60}, {"V100", 0, 2, 45}, {"V100", 1, 4, 40}, {"V100", 3, 6, 30}, // none is known beyond
+		{"V100", 5, 9, 0}, {"V100", 2, 2, 0}, {"T4", 0, 1, 0}, {"A100", 0, 1, 0},
+	} {
+		if got := s.of(c.model, noon.Add(time.Duration(c.start)*time.Hour), noon.Add(time.Duration(c.stop)*time.Hour)); got != c.want {
+			t.Errorf("%s from %d to %d: %d, want %d", c.model, c.start, c.stop, got, c.want)
+		}
+	}
+}
+
+func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var starts []priced
+		at := noon
+		for range rapid.IntRange(1, 60).Draw(t, "starts") {
+			starts = append(starts, priced{
+				protocol.Option{Start: at, Finish: at.Add(time.Hour)}, protocol.Microdollars(rapid.IntRange(-5, 20).Draw(t, "cost")),
+			})
+			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * slot)
+		}
+		most := rapid.IntRange(1, 9).Draw(t, "most")
+		got := choose(starts, most)
+		if len(got) > most || len(got) != min(most, len(starts)) {
+			t.Fatalf("%d of %d options, at most %d", len(got), len(starts), most)
+		}
+		if got[0].Start != noon {
+			t.Errorf("the soonest is not among %v", got)
+		}
+		costs := make(map[protocol.Time]protocol.Microdollars)
+		for _, s := range starts {
+			costs[s.Start] = s.cost
+		}
+		least := slices.MinFunc(starts, func(x, y priced) int { return cmp.Compare(x.cost, y.cost) }).cost
+		if most > 1 && !slices.ContainsFunc(got, func(o protocol.Option) bool { return costs[o.Start] == least }) {
+			t.Errorf("no option of the least cost %d among %v", least, got)
+		}
+		for i := 1; i < len(got); i++ {
+			if got[i].Start <= got[i-1].Start {
+				t.Errorf("out of order, or twice: %v", got)
+			}
+		}
+	})
+}
+
+func TestTheRateOfASiteIsWhatABusyGPUTakes(t *testing.T) {
+	s := newSite(t, eager, 4)
+	r := s.offer(protocol.Call{Terms: weights}).Room[0]
+	// 141 W and a quarter of 745 W, with the building's fifth; 10 cents and 500 g,
+	// which count as 5 cents, for a kWh.
+	if want := protocol.Microdollars(58_905); r.Rate[0] != want || r.Model != "V100" || r.Total != 4000 {
+		t.Errorf("rate %d of %+v, want %d", r.Rate[0], r.Model, want)
+	}
+}

@@ -1,0 +1,243 @@
+package agents
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestASiteIntroducesItselfOnce(t *testing.T) {
+	s := newSite(t, Habit{}, 4, 2)
+	if s.agent.Due() == 0 || s.agent.Due() > noon {
+		t.Fatalf("due at %v", s.agent.Due())
+	}
+	said := s.agent.Tick(noon)
+	want := protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 6, CPU: 128_000, Memory: 512 << 10}}}
+	if len(said) != 1 || said[0].To != protocol.Coordinator || !reflect.DeepEqual(said[0].Body, want) {
+		t.Errorf("said %v", said)
+	}
+	if s.agent.Due() != 0 || s.agent.Tick(noon) != nil {
+		t.Error("a site that has introduced itself waits to be spoken to")
+	}
+}
+
+func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.signal(protocol.GridPrice, 100_000, 200_000)
+	j := job("train", 1)
+	j.Home, j.Input = "bern", 1<<10 // a GiB: 9 s, 24 g
+	said := s.award(j, 7, false)
+	launch := protocol.Launch{
+		Job: j, Epoch: 7, Node: "a", Devices: []int{0}, Model: "V100", Run: time.Hour + 9*time.Second, Power: 141_000,
+	}
+	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 7, Start: noon}, launch}; !reflect.DeepEqual(bodies(said), want) {
+		t.Fatalf("said\n%+v, want\n%+v", bodies(said), want)
+	}
+	if said[1].To != "hands/oslo" {
+		t.Errorf("launched by %s", said[1].To)
+	}
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 7}))
+	s.now = noon.Add(time.Hour + 10*time.Second)
+	// What was measured, not what was bid: a kWh in the first hour, two in the
+	// second, and a fifth more for the building.
+	got := bodies(s.exit("train", 7, protocol.Slice{Hour: noon, Energy: 3_600_000_000}, protocol.Slice{Hour: noon.Add(time.Hour), Energy: 7_200_000_000}))
+	want := []protocol.Body{protocol.Done{
+		Job: "train", Epoch: 7, Started: noon, Ended: s.now, Node: "a", Devices: []int{0},
+		IT: 10_800_000_000, Energy: 12_960_000_000, Carbon: 600_000 + 1_200_000 + 24_000, Money: 120_000 + 480_000,
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("said\n%+v, want\n%+v", got, want)
+	}
+	if s.exit("train", 7) != nil {
+		t.Error("an end that is told twice is reported twice")
+	}
+}
+
+func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
+	give := func(s *site, id protocol.JobID, epoch uint64) []protocol.Message {
+		return s.give(protocol.Award{Job: id, Epoch: epoch, Option: protocol.Option{Start: noon, Model: "V100"}, Lease: noon.Add(time.Second)})
+	}
+	for name, c := range map[string]struct {
+		want protocol.Code
+		say  func(*site) []protocol.Message
+	}{
+		"a job that nobody asked about": {protocol.UnknownJob, func(s *site) []protocol.Message { return give(s, "ghost", 1) }},
+		"an epoch of none":              {protocol.Superseded, func(s *site) []protocol.Message { s.call(job("train", 1)); return give(s, "train", 0) }},
+		"an award heard again": {protocol.Superseded, func(s *site) []protocol.Message {
+			s.award(job("train", 1), 2, false)
+			return give(s, "train", 2)
+		}},
+		"an older epoch": {protocol.Superseded, func(s *site) []protocol.Message {
+			s.award(job("train", 1), 2, false)
+			return give(s, "train", 1)
+		}},
+		"a lease that is over": {protocol.RoomGone, func(s *site) []protocol.Message {
+			s.call(job("train", 1))
+			s.now = noon.Add(time.Second + time.Millisecond)
+			return give(s, "train", 1)
+		}},
+		"room that was taken since": {protocol.RoomGone, func(s *site) []protocol.Message {
+			s.call(job("train", 1), job("large", 4))
+			give(s, "large", 1)
+			return give(s, "train", 1)
+		}},
+		"a model that is not here": {protocol.RoomGone, func(s *site) []protocol.Message {
+			s.call(job("train", 1))
+			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "H100"}, Lease: noon})
+		}},
+		"a cap that was not offered": {protocol.RoomGone, func(s *site) []protocol.Message {
+			s.call(job("train", 1))
+			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100", Cap: 123}, Lease: noon})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := c.say(newSite(t, eager, 4))
+			d, ok := said[0].Body.(protocol.Decline)
+			if len(said) != 1 || !ok || d.Why.Code != c.want {
+				t.Errorf("said %+v, want a decline: %s", bodies(said), c.want)
+			}
+		})
+	}
+}
+
+// The market did not hear the first accept and awards anew: the job is not
+// started twice, and is reported under the award that the market knows.
+func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.award(job("train", 1), 1, false)
+	s.now = noon.Add(time.Minute)
+	said := bodies(s.award(job("train", 1), 2, false))
+	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 2, Start: noon}}; !reflect.DeepEqual(said, want) {
+		t.Fatalf("said %+v, want %+v", said, want)
+	}
+	done := bodies(s.exit("train", 1))
+	if len(done) != 1 || done[0].(protocol.Done).Epoch != 2 {
+		t.Errorf("said %+v, want an end under epoch 2", done)
+	}
+	if got := launched(s.award(job("all", 4), 1, false)); got != "all " {
+		t.Errorf("launched %q: room of the job is still held", got)
+	}
+}
+
+func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.award(job("large", 4), 1, true)
+	s.award(job("next", 4), 1, true)
+	s.award(job("next", 4), 2, true)
+	said := s.exit("large", 1)
+	l := said[len(said)-1].Body.(protocol.Launch)
+	if launched(said) != "next " || l.Epoch != 2 || len(s.agent.queue) != 0 {
+		t.Errorf("said %+v", bodies(said))
+	}
+}
+
+func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.award(job("first", 4), 1, true)
+	if said := bodies(s.award(job("second", 4), 1, true)); len(said) != 1 || said[0].(protocol.Accept).Start != noon.Add(time.Hour) {
+		t.Fatalf("said %+v", said)
+	}
+	s.award(job("third", 4), 1, true)
+	s.now = noon.Add(2 * time.Hour)
+	if said := s.exit("first", 1); launched(said) != "second " {
+		t.Errorf("launched %q", launched(said))
+	}
+	if said := s.exit("second", 1); launched(said) != "third " {
+		t.Errorf("launched %q", launched(said))
+	}
+}
+
+// Half of the site works for ten hours. A job of all of it waits at the head of
+// the queue; small jobs of an hour come every ten minutes, of whom one could
+// always start.
+func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	long := job("long", 2)
+	long.Run = 10 * time.Hour
+	s.award(long, 1, true)
+	s.award(job("large", 4), 1, true)
+	for i := range 20 {
+		s.now = s.now.Add(10 * time.Minute)
+		if got := launched(s.award(job(protocol.JobID(fmt.Sprint("small-", i)), 1), 1, true)); got != "" {
+			t.Fatalf("%s started before the job at the head, on the node where it waits", got)
+		}
+	}
+	s.now = noon.Add(10 * time.Hour)
+	if got := launched(s.exit("long", 1)); got != "large " {
+		t.Errorf("launched %q, want the job at the head alone", got)
+	}
+	s.now = noon.Add(11 * time.Hour)
+	if got := launched(s.exit("large", 1)); strings.Count(got, "small") != 4 || !strings.HasPrefix(got, "small-0 ") {
+		t.Errorf("launched %q, want the four small jobs that came first", got)
+	}
+}
+
+// With a second node the small ones pass: the head waits on the first node,
+// where it fits soonest.
+func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
+	s := newSite(t, Habit{}, 4, 4)
+	a, b := job("a", 2), job("b", 2)
+	a.Run, b.Run = time.Hour, 5*time.Hour
+	b.CPU = 63_000 // too large to share a node with a
+	a.CPU = 63_000
+	s.award(a, 1, true)
+	s.award(b, 1, true)
+	s.award(job("large", 4), 1, true)
+	if got := launched(s.award(job("small", 1), 1, true)); got != "" {
+		t.Fatalf("launched %q beside a or b, that have no processors left", got)
+	}
+	tiny := job("tiny", 1)
+	tiny.CPU = 1000
+	menu := s.call(tiny)[0].Options
+	if len(menu) != 1 || menu[0].Start != s.now {
+		t.Errorf("a small job is offered %+v, there is room beside b", menu)
+	}
+	if got := launched(s.award(tiny, 1, true)); got != "tiny " {
+		t.Errorf("launched %q; a small job passes on the node where the head does not wait", got)
+	}
+	s.now = noon.Add(time.Hour)
+	if got := launched(s.exit("a", 1)); got != "large " {
+		t.Errorf("launched %q, want the job at the head", got)
+	}
+}
+
+func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.award(job("train", 1), 1, false)
+	for _, who := range []protocol.Party{"hands/bern", "agent/oslo", protocol.Submitter} {
+		m := protocol.Mouth{Who: who}
+		if said := s.agent.Step(s.now, m.Say(s.now, "agent/oslo", protocol.Exited{Job: "train", Epoch: 1})); said != nil {
+			t.Errorf("%s ended a job of oslo: %v", who, said)
+		}
+	}
+	bern := protocol.Mouth{Who: "feed/bern"}
+	s.agent.Step(s.now, bern.Say(s.now, "agent/oslo", protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: noon, Value: 1}}}))
+	if o := s.offer(protocol.Call{}); o.Grid.Price[0] != 100_000 {
+		t.Errorf("the price of bern counts at oslo: %d", o.Grid.Price[0])
+	}
+	if said := s.exit("train", 2); said != nil {
+		t.Errorf("an end under an epoch that was not launched: %v", said)
+	}
+}
+
+func TestAnHourOfTheMeterIsBilled(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Reading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
+	want := protocol.Meter{Hour: noon, Total: 9_000_000_000, Idle: protocol.Bill{IT: 3_600_000_000, Energy: 4_320_000_000, Carbon: 600_000, Money: 120_000}}
+	if len(said) != 1 || said[0].To != protocol.Coordinator || said[0].Body != want {
+		t.Errorf("said %+v, want %+v", bodies(said), want)
+	}
+}
+
+func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.call(job("train", 1))
+	m := s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100"}, Lease: s.now})
+	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 2 || second != nil {
+		t.Errorf("said %v, then %v", first, second)
+	}
+}

@@ -1,0 +1,131 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
+
+var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+
+// A site is the agent of oslo with all who speak to it.
+type site struct {
+	*testing.T
+	agent               *Agent
+	now                 protocol.Time
+	market, hands, feed protocol.Mouth
+	rounds              uint64
+}
+
+// newSite returns a site of nodes with so many V100s each, whose power costs a
+// flat 10 cents and 500 g for a kWh, and whose building adds a fifth.
+func newSite(t *testing.T, habit Habit, gpus ...int) *site {
+	s := newDarkSite(t, habit, gpus...)
+	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: 100_000, protocol.GridCarbon: 500_000, protocol.GridPUE: 1200} {
+		s.signal(what, value, value, value, value)
+	}
+	return s
+}
+
+// newDarkSite returns one that was told nothing of its grid.
+func newDarkSite(t *testing.T, habit Habit, gpus ...int) *site {
+	var nodes []fleet.Node
+	for i, n := range gpus {
+		nodes = append(nodes, fleet.Node{
+			Node: fgd.Node{Name: string(rune('a' + i)), CPU: 64_000, Memory: 256 << 10, GPUs: n, Model: "V100"}, Host: power.DefaultHost(n),
+		})
+	}
+	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{
+		T: t, now: noon, agent: New(Config{Site: "oslo", Habit: habit}, f, grid.New(grid.Config{})),
+		market: protocol.Mouth{Who: protocol.Coordinator}, hands: protocol.Mouth{Who: "hands/oslo"}, feed: protocol.Mouth{Who: "feed/oslo"},
+	}
+}
+
+// signal tells values from the hour of now on.
+func (s *site) signal(what protocol.Quantity, values ...int64) {
+	sig := protocol.Signal{What: what}
+	for i, v := range values {
+		sig.Points = append(sig.Points, protocol.Point{At: s.now.Floor(time.Hour).Add(time.Duration(i) * time.Hour), Value: v})
+	}
+	s.agent.Step(s.now, s.feed.Say(s.now, "agent/oslo", sig))
+}
+
+// call asks for offers, and returns the menus.
+func (s *site) call(jobs ...protocol.Job) []protocol.Menu {
+	s.Helper()
+	return s.offer(protocol.Call{Jobs: jobs, Terms: weights}).Jobs
+}
+
+func (s *site) offer(c protocol.Call) protocol.Offer {
+	s.Helper()
+	s.rounds++
+	c.Round = s.rounds
+	said := s.agent.Step(s.now, s.market.Say(s.now, "", c))
+	if len(said) != 1 || said[0].To != protocol.Coordinator {
+		s.Fatalf("said %v to a call", said)
+	}
+	o := said[0].Body.(protocol.Offer)
+	if o.Round != c.Round {
+		s.Fatalf("round %d was answered as %d", c.Round, o.Round)
+	}
+	return o
+}
+
+// award gives the site a job by its first option, and returns what it says.
+func (s *site) award(j protocol.Job, epoch uint64, queue bool) []protocol.Message {
+	s.Helper()
+	m := s.call(j)[0]
+	if len(m.Options) == 0 {
+		s.Fatalf("no option for %s: %v", j.ID, m.Why)
+	}
+	return s.give(protocol.Award{Job: j.ID, Epoch: epoch, Option: m.Options[0], Queue: queue, Lease: s.now.Add(10 * time.Second)})
+}
+
+func (s *site) give(a protocol.Award) []protocol.Message {
+	return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+}
+
+// exit has the hands report the end of a job.
+func (s *site) exit(id protocol.JobID, epoch uint64, draw ...protocol.Slice) []protocol.Message {
+	return s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: id, Epoch: epoch, Draw: draw}))
+}
+
+// bodies returns what was said without the envelopes.
+func bodies(ms []protocol.Message) (out []protocol.Body) {
+	for _, m := range ms {
+		out = append(out, m.Body)
+	}
+	return out
+}
+
+// launched returns which jobs are launched in ms, in order.
+func launched(ms []protocol.Message) (ids string) {
+	for _, m := range ms {
+		if l, ok := m.Body.(protocol.Launch); ok {
+			ids += string(l.Job.ID) + " "
+		}
+	}
+	return ids
+}
+
+func job(id protocol.JobID, gpus int) protocol.Job {
+	j := protocol.Job{
+		ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: 4000, Memory: 1 << 10,
+		Arrival: noon, Run: time.Hour, Deadline: noon.Add(8 * time.Hour),
+	}
+	if gpus == 0 {
+		j.Share = 0
+	}
+	return j
+}
