@@ -16,11 +16,11 @@ type node struct {
 	jobs     int32
 	maxFree  int16 // the largest of free; -1 if the node takes nothing new
 	tags     uint16
-	bucket   uint16 // of cpu among the target's CPU values
 	shape    uint16 // nodes of one shape are alike when idle; 0 is a shape of its own
 	model    uint8
 	gpus     uint8
 	idle     uint8 // fully idle devices
+	partial  uint8 // devices neither idle nor full, as a set
 	distinct uint8 // the first device of each distinct free > 0
 	cordoned bool
 	present  bool
@@ -42,9 +42,8 @@ type Cluster struct {
 	shapes []Node // by node.shape, less one; names left out
 
 	target
-	rows  []int64 // U of a slot, for each CPU bucket; target.buckets wide
-	sumU  int64   // of all present nodes at their own bucket
-	sumT  int64   // idle thousandths of all present nodes
+	sumU  int64 // of all present nodes
+	sumT  int64 // idle thousandths of all present nodes
 	log   []change
 	moved []int32 // scratch of compact
 
@@ -137,7 +136,6 @@ func (c *Cluster) grow(n Node, i int) {
 	c.id = append(c.id, int32(i))
 	c.nodes = append(c.nodes, node{last: -1})
 	c.tagged = append(c.tagged, [MaxGPUs + 2]uint16{})
-	c.rows = append(c.rows, make([]int64, c.buckets)...)
 	if c.memory != nil {
 		c.memory = append(c.memory, make([]int64, MaxGPUs)...)
 	}
@@ -282,20 +280,21 @@ func (c *Cluster) at(i int) (slot int, ok bool) {
 // log that it changed.
 func (c *Cluster) touch(s int) {
 	c.devicesOf(s)
-	c.value(s)
 	c.changed(s)
 }
 
 // devicesOf derives what scoring reads of slot s's devices.
 func (c *Cluster) devicesOf(s int) {
 	n := &c.nodes[s]
-	n.maxFree, n.idle, n.distinct = 0, 0, 0
+	n.maxFree, n.idle, n.partial, n.distinct = 0, 0, 0, 0
 	for i, f := range n.free[:n.gpus] {
 		if f == 0 {
 			continue
 		}
 		if f == whole {
 			n.idle++
+		} else {
+			n.partial |= 1 << i
 		}
 		seen := false
 		for d := n.distinct; d != 0 && !seen; d &= d - 1 {
@@ -311,14 +310,15 @@ func (c *Cluster) devicesOf(s int) {
 	}
 }
 
-// changed takes slot s's U from its row into the sum, and puts s into the log.
+// changed brings U of slot s and the sum up to its state, and puts s into the
+// log.
 func (c *Cluster) changed(s int) {
 	if len(c.log) == cap(c.log) {
 		c.compact()
 	}
 	n := &c.nodes[s]
 	c.sumU -= n.useful
-	n.useful = c.rows[s*c.buckets+int(n.bucket)]
+	n.useful = c.usefulAt(n, c.bucketOf(n.cpu))
 	c.sumU += n.useful
 	if n.last >= 0 {
 		c.log[n.last].maxFree = outdated

@@ -163,7 +163,6 @@ func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
 // apply takes (sign 1) or gives back (-1) p's resources on slot s.
 func (c *Cluster) apply(s int, p Placement, sign int64) {
 	n, r := &c.nodes[s], &p.Request
-	free, idle := n.free, n.idle
 	n.cpu -= sign * r.CPU
 	n.mem -= sign * r.Memory
 	n.jobs += int32(sign)
@@ -181,13 +180,7 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	if n.tags |= 1 << t; *count == 0 {
 		n.tags &^= 1 << t
 	}
-	c.devicesOf(s)
-	if sign > 0 {
-		c.revalue(s, p.Devices, free, idle)
-	} else {
-		c.value(s)
-	}
-	c.changed(s)
+	c.touch(s)
 }
 
 // tag is the size of a job as GPU clustering sees it (§8): 0 none, 1 to 8 whole

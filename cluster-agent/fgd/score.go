@@ -63,7 +63,7 @@ func (c *Cluster) shareBest(k *class, s int) int64 {
 		}
 		best = max(best, u)
 	}
-	return best + c.rows[s*t.buckets+b] - n.useful + t.total*int64(k.milli)
+	return best + t.usefulAt(n, b) - n.useful + t.total*int64(k.milli)
 }
 
 // minDelta is below every D*delta, and far from overflow.
@@ -79,7 +79,7 @@ func (c *Cluster) shareDelta(k *class, s, i int) int64 {
 	w := t.weight[at*t.levels : (at+1)*t.levels]
 	free := n.free[i]
 	left := free - k.milli
-	u := c.rows[s*t.buckets+b] - int64(free)*w[t.level[free]] + int64(left)*w[t.level[left]]
+	u := t.usefulAt(n, b) - int64(free)*w[t.level[free]] + int64(left)*w[t.level[left]]
 	if free == whole {
 		multi := t.multi[at*(MaxGPUs+1):]
 		u += multi[n.idle-1] - multi[n.idle]
@@ -92,7 +92,7 @@ func (c *Cluster) wholeDelta(k *class, s int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
 	b := t.bucketOf(n.cpu - k.req.CPU)
-	u := c.rows[s*t.buckets+b] - n.useful
+	u := t.usefulAt(n, b) - n.useful
 	if k.gpus == 0 {
 		return u
 	}

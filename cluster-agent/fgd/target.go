@@ -220,16 +220,10 @@ func (c *Cluster) retarget(classes []Class) {
 	if err := c.aim(classes); err != nil {
 		panic(err) // Invariant: only checked requests get here.
 	}
-	if need := len(c.nodes) * c.buckets; cap(c.rows) < need {
-		c.rows = make([]int64, need)
-	} else {
-		c.rows = c.rows[:need]
-	}
 	c.sumU = 0
 	for s := range c.nodes {
-		c.value(s)
 		n := &c.nodes[s]
-		n.useful = c.rows[s*c.buckets+int(n.bucket)]
+		n.useful = c.usefulAt(n, c.bucketOf(n.cpu))
 		c.sumU += n.useful
 	}
 	for _, k := range c.known {
@@ -238,56 +232,16 @@ func (c *Cluster) retarget(classes []Class) {
 	c.epoch++
 }
 
-// value computes slot s's bucket and its row of U, for its own bucket and all
-// below: those a job placed there could bring it to.
-func (c *Cluster) value(s int) {
-	n := &c.nodes[s]
-	top := c.bucketOf(n.cpu)
-	n.bucket = uint16(top)
-	row := c.rows[s*c.buckets : s*c.buckets+top+1]
-	w := c.weight[int(n.model)*c.buckets*c.levels:]
-	multi := c.multi[int(n.model)*c.buckets*(MaxGPUs+1):]
-	for b := range row {
-		row[b] = multi[b*(MaxGPUs+1)+int(n.idle)]
+// usefulAt is U of n, were its CPU in bucket b.
+func (t *target) usefulAt(n *node, b int) int64 {
+	at := int(n.model)*t.buckets + b
+	w := t.weight[at*t.levels : (at+1)*t.levels]
+	u := t.multi[at*(MaxGPUs+1)+int(n.idle)] + whole*int64(n.idle)*w[len(w)-1]
+	for d := n.partial; d != 0; d &= d - 1 {
+		f := n.free[bits.TrailingZeros8(d)&(MaxGPUs-1)]
+		u += int64(f) * w[t.level[f]]
 	}
-	for _, f := range n.free[:n.gpus] {
-		if f == 0 {
-			continue
-		}
-		at := int(c.level[f])
-		for b := range row {
-			row[b] += int64(f) * w[at]
-			at += c.levels
-		}
-	}
-}
-
-// revalue is value after slot s took something: its devices d had so much free,
-// and so many were idle. Invariant: its bucket did not rise, so that the row is
-// there, and only the changed devices' terms are to be exchanged.
-func (c *Cluster) revalue(s int, d Devices, free [MaxGPUs]int16, idle uint8) {
-	n := &c.nodes[s]
-	top := c.bucketOf(n.cpu)
-	n.bucket = uint16(top)
-	if d == 0 {
-		return
-	}
-	row := c.rows[s*c.buckets : s*c.buckets+top+1]
-	if n.idle != idle && c.several {
-		multi := c.multi[int(n.model)*c.buckets*(MaxGPUs+1):]
-		for b := range row {
-			row[b] += multi[b*(MaxGPUs+1)+int(n.idle)] - multi[b*(MaxGPUs+1)+int(idle)]
-		}
-	}
-	w := c.weight[int(n.model)*c.buckets*c.levels:]
-	i := bits.TrailingZeros8(uint8(d))
-	was, is := int64(free[i]), int64(n.free[i])
-	wasLevel, isLevel := int(c.level[was]), int(c.level[is])
-	was *= int64(d.Count()) // several devices are whole, all alike
-	for b := range row {
-		row[b] += is*w[isLevel] - was*w[wasLevel]
-		w = w[c.levels:]
-	}
+	return u
 }
 
 // steps turns a change of F into the published score: trunc of 100 times the
