@@ -79,15 +79,20 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		run := w.Run + p.agent.cfg.Network.takes(j, p.agent.cfg.Site)
 		last := earliest
 		if p.agent.cfg.Habit.Later && j.Deferrable {
-			last = max(earliest, min(j.Deadline.Add(-run), p.now.Add(slots*slot)))
+			spare := min(margin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)
+			last = max(earliest, min(j.Deadline.Add(-run-spare), p.now.Add(slots*slot)))
 		}
 		share := p.agent.fleet.Share(j, w.Model)
+		later := share * protocol.Milliwatts(p.agent.fleet.Asleep(p.now, w.Model)) / 1000
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
-			at := place
-			if t > p.now {
-				at = fleet.Place{}
+			at, awake := fleet.Place{}, later
+			if t == p.now {
+				at, awake = place, 0
+				if place.Wake > 0 {
+					awake = share
+				}
 			}
-			if o := p.price(j, w, t, run, share, at); better(o, best[t]) {
+			if o := p.price(j, w, t, run, awake, at); better(o, best[t]) {
 				best[t] = o
 			}
 		}
@@ -99,12 +104,22 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 	return out
 }
 
-// price says what it takes to run j one way from a start on.
-func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, share protocol.Milliwatts, at fleet.Place) priced {
+// margin is how long before the last possible moment a job is planned to start
+// at the latest, or a quarter of its slack if that is shorter. Room that the
+// plan counts on may be late, and a job that has no time left takes what there
+// is.
+const margin = 45 * time.Minute
+
+// price says what it takes to run j one way from a start on. Awake is what it
+// adds to the draw of nodes for being awake. A job on a node that is awake
+// anyway adds nothing; one that wakes a node is charged its share of it and not
+// the whole, or every job would wait for another to come first; and where the
+// node is not known yet, by the share of nodes that sleep.
+func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, awake protocol.Milliwatts, at fleet.Place) priced {
 	finish := start.Add(run)
 	o := protocol.Option{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, Fragment: at.Fragment, Score: at.Score}
 	o.Energy, o.Carbon, o.Money = p.agent.curve.Cost(start, finish, w.Power)
-	_, carbon, money := p.agent.curve.Cost(start, finish, share)
+	_, carbon, money := p.agent.curve.Cost(start, finish, awake)
 	o.Awake = money + p.terms.CarbonCost(carbon)
 	o.Transfer = p.agent.cfg.Network.costs(j, p.agent.cfg.Site)
 	o.Carbon += p.agent.cfg.Network.emits(j, p.agent.cfg.Site)
@@ -166,7 +181,7 @@ func (p *pricing) rates(model string, from protocol.Time) []protocol.Microdollar
 		return nil
 	}
 	out := make([]protocol.Microdollars, slots)
-	power := ways[0].Power + p.agent.fleet.Share(j, model)
+	power := ways[0].Power
 	for i := range out {
 		t := from.Add(time.Duration(i) * slot)
 		_, carbon, money := p.agent.curve.Cost(t, t.Add(time.Hour), power)

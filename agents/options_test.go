@@ -191,9 +191,9 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 func TestTheRateOfASiteIsWhatABusyGPUTakes(t *testing.T) {
 	s := newSite(t, eager, 4)
 	r := s.offer(protocol.Call{Terms: weights}).Room[0]
-	// 141 W and a quarter of 745 W, with the building's fifth; 10 cents and 500 g,
-	// which count as 5 cents, for a kWh.
-	if want := protocol.Microdollars(58_905); r.Rate[0] != want || r.Model != "V100" || r.Total != 4000 {
+	// 141 W with the building's fifth; 10 cents and 500 g, which count as 5 cents,
+	// for a kWh.
+	if want := protocol.Microdollars(25_380); r.Rate[0] != want || r.Model != "V100" || r.Total != 4000 {
 		t.Errorf("rate %d of %+v, want %d", r.Rate[0], r.Model, want)
 	}
 }

@@ -101,6 +101,21 @@ func (f *Fleet) asleep(now protocol.Time, n *node) bool {
 	return len(n.jobs) == 0 && (n.empty == 0 || now >= n.empty.Add(n.Host.Linger))
 }
 
+// Asleep returns how many of a model's nodes sleep, in thousandths of them.
+func (f *Fleet) Asleep(now protocol.Time, model string) protocol.Milli {
+	p := f.pool(model)
+	if p == nil {
+		return 0
+	}
+	asleep := 0
+	for _, i := range p.nodes {
+		if f.asleep(now, &f.nodes[i]) {
+			asleep++
+		}
+	}
+	return protocol.Milli(1000 * asleep / len(p.nodes))
+}
+
 // Share returns the part of an awake node's idle draw that falls to a job, by
 // the GPUs or cores that it holds: what a job whose node is not known yet is
 // taken to cost its site.

@@ -89,8 +89,8 @@ type Outcome struct {
 
 // Config of an Auction. The zero of a field is its default.
 type Config struct {
-	Steps  int // of the price search in a full round; default 120
-	Ghosts int // most expected arrivals that it plans for; default 400, negative: none
+	Steps  int // of the price search in a full round; default 200
+	Ghosts int // most expected arrivals that it plans for; default none
 }
 
 // An Auction is the market's own rule. It remembers the plan for held jobs, the
@@ -113,10 +113,7 @@ type held struct {
 // New returns an auction that has seen nothing.
 func New(cfg Config) *Auction {
 	if cfg.Steps == 0 {
-		cfg.Steps = 120
-	}
-	if cfg.Ghosts == 0 {
-		cfg.Ghosts = 400
+		cfg.Steps = 200
 	}
 	return &Auction{cfg: cfg, prices: prices{}, plan: make(map[protocol.JobID]held)}
 }

@@ -50,11 +50,11 @@ func (a *arrivals) see(j protocol.Job) {
 func (a *arrivals) expect(now protocol.Time, most int) []ghost {
 	a.forget(now.Add(-day))
 	span := min(now.Sub(a.first), day).Truncate(slot)
-	if most < 0 || len(a.seen) == 0 || span < time.Hour {
+	if most <= 0 || len(a.seen) == 0 || span < time.Hour {
 		return nil
 	}
 	rounds := int(math.Ceil(float64(day) / float64(span)))
-	every := max(1, len(a.seen)*rounds/max(most, 1))
+	every := max(1, len(a.seen)*rounds/most)
 	var out []ghost
 	n := 0
 	for k := 1; k <= rounds; k++ {
