@@ -15,6 +15,7 @@ import (
 
 // Options say how to play. Functions that are nil are not called.
 type Options struct {
+	Signals  Signals                                 // what sites know ahead of time
 	Record   func(protocol.Message) error            // told all that is said, in order
 	Progress func(now, end protocol.Time, ended int) // after each instant
 	Pace     func(now protocol.Time)                 // before each instant
@@ -31,7 +32,7 @@ type Result struct {
 // Play replays a scenario under a policy on a hub, and checks the record: a run
 // that does not add up is an error, together with its result.
 func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
-	st, err := Set(s, policy)
+	st, err := Set(s, policy, o.Signals)
 	if err != nil {
 		return Result{}, err
 	}

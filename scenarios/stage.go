@@ -29,11 +29,24 @@ import (
 	"github.com/gridbid/gridbid/scenarios/world"
 )
 
-// Auction names our own policy.
-const Auction = "auction"
+// Names of our own policies.
+const (
+	Auction    = "auction"
+	AuctionNow = "auction-now" // the same costs and clearing, without a choice of time
+)
 
 // Policies returns the names of all policies, ours first.
-func Policies() []string { return append([]string{Auction}, baseline.Names()...) }
+func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
+
+// Signals say what sites know of their grids ahead of time.
+type Signals string
+
+// Kinds of Signals.
+const (
+	Forecasts Signals = ""        // what is published, and their own forecasts of the rest
+	Perfect   Signals = "perfect" // what will be, two weeks ahead: to compare with
+	NoneAhead Signals = "none"    // this hour, which they take to last
+)
 
 // A Stage is the parties of a scenario, ready to be replayed.
 type Stage struct {
@@ -61,7 +74,7 @@ func Metered(s script.Scenario) protocol.Time { return s.End.Add(metered).Ceil(t
 const noise = 50
 
 // Set sets the stage of a scenario under a policy.
-func Set(s script.Scenario, policy string) (*Stage, error) {
+func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
 	rule, habit, place, err := conduct(policy, s.Seed)
 	if err != nil {
 		return nil, err
@@ -76,7 +89,7 @@ func Set(s script.Scenario, policy string) (*Stage, error) {
 	st.Parties[protocol.Coordinator] = st.Market
 	st.Parties[protocol.Submitter] = st.submitter
 	for _, site := range s.Sites {
-		if err := st.add(site, habit, place); err != nil {
+		if err := st.add(site, habit, place, signals); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -91,8 +104,11 @@ func Weights(s script.Scenario) protocol.Weights {
 // conduct says who decides under a policy, how agents bid, and how a site
 // places jobs.
 func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy, error) {
-	if policy == Auction {
+	switch policy {
+	case Auction:
 		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, fgd.FGD, nil
+	case AuctionNow:
+		return auction.New(auction.Config{Ghosts: -1}), agents.Habit{Choose: true}, fgd.FGD, nil
 	}
 	rule, ok := baseline.New(policy, seed)
 	if !ok {
@@ -109,14 +125,15 @@ func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy
 }
 
 // add puts a site on stage: its agent, its hands and its feed.
-func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) error {
+func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, signals Signals) error {
 	nodes := Machines(site)
 	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place})
 	if err != nil {
 		return err
 	}
 	st.fleets = append(st.fleets, f)
-	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(grid.Config{Price: publishes(site, protocol.GridPrice).Rule()}))
+	hears, forecasts := signals.says(site)
+	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(forecasts))
 
 	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, Truth(st.script.Seed))
 	st.hands = append(st.hands, hands)
@@ -132,7 +149,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy) err
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		feed.Add(what, series, publishes(site, what))
+		feed.Add(what, series, hears(what))
 	}
 	st.Parties[protocol.Feed(site.Name)] = feed
 	return nil
@@ -151,6 +168,19 @@ func publishes(site script.Site, what protocol.Quantity) grid.Market {
 		return m
 	}
 	return grid.DayAhead()
+}
+
+// says returns when a site hears of values, and how it forecasts the rest.
+func (s Signals) says(site script.Site) (func(protocol.Quantity) grid.Market, grid.Config) {
+	switch s {
+	case Perfect:
+		return func(protocol.Quantity) grid.Market { return grid.Market{Lag: -Longest} }, grid.Config{}
+	case NoneAhead:
+		now := func(protocol.Quantity) grid.Market { return grid.Market{} }
+		return now, grid.Config{Price: grid.Flat, Carbon: grid.Flat, PUE: grid.Flat}
+	}
+	usual := func(what protocol.Quantity) grid.Market { return publishes(site, what) }
+	return usual, grid.Config{Price: usual(protocol.GridPrice).Rule()}
 }
 
 // Machines returns the nodes of a site as a fleet knows them.

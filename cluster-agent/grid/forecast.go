@@ -8,6 +8,7 @@ const (
 	Persistence Rule = "persistence" // the same hour of the last day that is known
 	Average     Rule = "average"     // the mean of that hour over up to seven known days
 	Blend       Rule = "blend"       // Average, and what it missed of late, fading
+	Flat        Rule = "flat"        // the last hour that is known, for ever: no forecast at all
 )
 
 const (
@@ -58,7 +59,7 @@ func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64) {
 // that is known; the value of anchor itself if no day tells of that hour.
 func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	var sum, n int64
-	for d := h - day; d > anchor-days*day; d -= day {
+	for d := h - day; rule != Flat && d > anchor-days*day; d -= day {
 		v, ok := t.at(d)
 		if !ok {
 			continue

@@ -2,8 +2,9 @@
 // on the same stage, with the same agents, fleets, physics and settlement; only
 // the decision differs (METHOD, section 7; BASELINES, section 1).
 //
-// All but one sell each job at once: to a site with room now, or else into the
-// queue of a site. Jobs are sold in the order of their arrival, and what was
+// Most sell each job at once: to a site with room now, or else into the queue of
+// a site. Those that wait do so at a job's home, for its carbon alone; what they
+// wait for is package shift's to say. Jobs are sold in the order of their arrival, and what was
 // given away in this round counts as taken.
 package baseline
 
@@ -28,11 +29,19 @@ const (
 	CheapestNow     = "cheapest-now"
 	GreenestNow     = "greenest-now"
 	CarbonThreshold = "carbon-threshold"
+	WaitAwhile      = "wait-awhile"    // Let's Wait Awhile, without interruptions
+	GAIA            = "gaia"           // its carbon-time
+	EnergyAware     = "energy-aware"   // least energy
+	PriorityOrder   = "priority-order" // as ACK One
+	GeoGreedy       = "geo-greedy"     // least price and carbon now
 )
 
 // Names returns the names of all rules.
 func Names() []string {
-	return []string{HomeFIFO, RoundRobin, Random, LeastAllocated, MostAllocated, CheapestNow, GreenestNow, CarbonThreshold}
+	return []string{
+		HomeFIFO, RoundRobin, Random, LeastAllocated, MostAllocated, PriorityOrder, EnergyAware,
+		CheapestNow, GreenestNow, GeoGreedy, CarbonThreshold, WaitAwhile, GAIA,
+	}
 }
 
 // New returns a rule by name, or false. The seed is for those that draw lots.
@@ -46,6 +55,11 @@ func New(name string, seed uint64) (auction.Rule, bool) {
 		CheapestNow:     func() picker { return byGrid(func(o protocol.Outlook) int64 { return int64(o.Price[0]) }) },
 		GreenestNow:     func() picker { return byGrid(func(o protocol.Outlook) int64 { return int64(o.Carbon[0]) }) },
 		CarbonThreshold: func() picker { return threshold },
+		WaitAwhile:      waitAwhile,
+		GAIA:            gaia,
+		EnergyAware:     func() picker { return leastEnergy },
+		PriorityOrder:   func() picker { return first },
+		GeoGreedy:       func() picker { return geo },
 	}[name]
 	if !ok {
 		return nil, false
