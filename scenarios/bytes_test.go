@@ -1,0 +1,79 @@
+package scenarios
+
+import (
+	"crypto/sha256"
+	"runtime"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// told plays a scenario and returns all that was said, and a hash of its bytes
+// on the wire.
+func told(t testing.TB, s script.Scenario, policy string, hub bus.Hub) ([]protocol.Message, [32]byte) {
+	t.Helper()
+	var said []protocol.Message
+	sum := sha256.New()
+	_, err := Play(t.Context(), s, policy, hub, Options{Record: func(m protocol.Message) error {
+		said = append(said, m)
+		b, err := protocol.Encode(m)
+		sum.Write(b)
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, [32]byte(sum.Sum(nil))
+}
+
+// The record of a run depends on its scenario and policy alone: not on the bus,
+// nor on the number of processors, nor on which of two runs it is.
+func TestARunHasTheSameBytesOnAnyBusAndAnyNumberOfProcessors(t *testing.T) {
+	server, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	s := small(24)
+	for _, policy := range []string{Auction, "random", "carbon-threshold"} {
+		var first [32]byte
+		for i, on := range []struct {
+			name  string
+			procs int
+			hub   bus.Hub
+		}{
+			{"in memory, one processor", 1, new(membus.Hub)},
+			{"in memory, two processors", 2, new(membus.Hub)},
+			{"in memory, eight threads", 8, new(membus.Hub)},
+			{"over NATS, one processor", 1, &server.Hub},
+			{"over NATS, two processors", 2, &server.Hub},
+		} {
+			runtime.GOMAXPROCS(on.procs)
+			said, sum := told(t, s, policy, on.hub)
+			if i == 0 {
+				first = sum
+			}
+			if sum != first || len(said) < 1000 {
+				t.Errorf("%s, %s: %d messages, %x; in memory, one processor: %x", policy, on.name, len(said), sum[:4], first[:4])
+			}
+		}
+	}
+	if c := server.Counts(); c.Forged+c.Unreadable+c.UnknownKind+c.Slow != 0 {
+		t.Errorf("NATS dropped messages: %+v", c)
+	}
+}
+
+// Another seed is another run: the bytes above are not equal for being empty.
+func TestAnotherSeedHasOtherBytes(t *testing.T) {
+	s := small(20)
+	_, first := told(t, s, "home-fifo", new(membus.Hub))
+	s.Seed++
+	if _, second := told(t, s, "home-fifo", new(membus.Hub)); first == second {
+		t.Error("the true draw of jobs does not depend on the seed")
+	}
+}

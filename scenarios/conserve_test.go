@@ -1,0 +1,153 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// Nothing is lost, whatever the scenario and the policy. [Play] holds the
+// record to its own promises; here the messages are counted again, without it.
+func TestEveryJobAndEveryJouleIsAccountedForOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScenario(t, 24)
+		policy := rapid.SampledFrom(Policies()).Draw(t, "policy")
+		var said []protocol.Message
+		res, err := Play(t.Context(), s, policy, new(membus.Hub), Options{Record: func(m protocol.Message) error {
+			said = append(said, m)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		countFates(t, s, said)
+		countRoom(t, s, said)
+		countEnergy(t, said)
+		if n := res.Totals.Placed + res.Totals.Unplaced; n != len(s.Jobs) || res.Totals.Unplaced != res.Totals.Refused {
+			t.Errorf("%d jobs; totals say %d placed, %d unplaced, of them %d refused", len(s.Jobs), res.Totals.Placed, res.Totals.Unplaced, res.Totals.Refused)
+		}
+	})
+}
+
+// countFates holds every job to one submission and one end, and every launch
+// to the job's own limits.
+func countFates(t *rapid.T, s script.Scenario, said []protocol.Message) {
+	submitted, ended, launched := map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}
+	for _, m := range said {
+		switch b := m.Body.(type) {
+		case protocol.Submit:
+			submitted[b.Job.ID]++
+		case protocol.Launch:
+			launched[b.Job.ID]++
+			if b.Job.Check() != "" {
+				t.Errorf("%s is malformed and was launched", b.Job.ID)
+			}
+			if len(b.Job.Regions) > 0 && b.Job.Regions[0] != m.From.Site() {
+				t.Errorf("%s may run at %v and runs at %s", b.Job.ID, b.Job.Regions, m.From.Site())
+			}
+		case protocol.Settled:
+			ended[b.Job]++
+		case protocol.Refuse:
+			ended[b.Job] += 10
+			if b.Why.Code == "" {
+				t.Errorf("%s was refused without a reason", b.Job)
+			}
+		}
+	}
+	for _, j := range s.Jobs {
+		n := ended[j.ID]
+		ran, refused := n == 1 && launched[j.ID] == 1, n == 10 && launched[j.ID] == 0
+		if submitted[j.ID] != 1 || !ran && !refused {
+			t.Errorf("%s: submitted %d times, launched %d times; ends: %d (1 is settled, 10 is refused)", j.ID, submitted[j.ID], launched[j.ID], n)
+		}
+	}
+}
+
+// countRoom goes through launches and exits as they were said and looks, after
+// each, at what its node has left: processors, memory, devices, device memory.
+func countRoom(t *rapid.T, s script.Scenario, said []protocol.Message) {
+	type node struct {
+		has  script.Node
+		used protocol.Job
+		gpu  [protocol.MaxGPUs]struct {
+			share  protocol.Milli
+			memory protocol.MiB
+		}
+	}
+	nodes := map[string]*node{}
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			nodes[n.Name] = &node{has: n}
+		}
+	}
+	running := map[protocol.JobID]protocol.Launch{}
+	change := func(l protocol.Launch, sign int64) {
+		n := nodes[l.Node]
+		n.used.CPU += protocol.Milli(sign) * l.Job.CPU
+		n.used.Memory += protocol.MiB(sign) * l.Job.Memory
+		if n.used.CPU > n.has.CPU || n.used.Memory > n.has.Memory {
+			t.Errorf("%s: %d of %d cores, %d of %d MiB given", l.Node, n.used.CPU, n.has.CPU, n.used.Memory, n.has.Memory)
+		}
+		for _, d := range l.Devices {
+			g := &n.gpu[d]
+			g.share += protocol.Milli(sign) * l.Job.Share
+			g.memory += protocol.MiB(sign) * l.Job.GPUMemory
+			if d >= n.has.GPUs || g.share > 1000 || n.has.GPUMemory > 0 && g.memory > n.has.GPUMemory {
+				t.Errorf("%s of %d GPUs: device %d gives %d thousandths, %d MiB", l.Node, n.has.GPUs, d, g.share, g.memory)
+			}
+		}
+	}
+	for _, m := range said {
+		switch b := m.Body.(type) {
+		case protocol.Launch:
+			if len(b.Devices) != b.Job.GPUs {
+				t.Errorf("%s wants %d devices and got %v", b.Job.ID, b.Job.GPUs, b.Devices)
+			}
+			running[b.Job.ID] = b
+			change(b, 1)
+		case protocol.Exited:
+			change(running[b.Job], -1)
+			delete(running, b.Job)
+		}
+	}
+}
+
+// countEnergy adds up what was measured by job, by hour and by site.
+func countEnergy(t *rapid.T, said []protocol.Message) {
+	drawn, idle, total := map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}
+	ofJob, bill := map[protocol.JobID]protocol.Millijoules{}, map[protocol.JobID]protocol.Bill{}
+	hour := func(site string, at protocol.Time) string { return fmt.Sprint(site, " ", at) }
+	for _, m := range said {
+		site := m.From.Site()
+		switch b := m.Body.(type) {
+		case protocol.Exited:
+			for _, s := range b.Draw {
+				drawn[hour(site, s.Hour)] += s.Energy
+				ofJob[b.Job] += s.Energy
+			}
+		case protocol.Reading:
+			idle[hour(site, b.Hour)], total[hour(site, b.Hour)] = b.Idle, b.Total
+		case protocol.Done:
+			bill[b.Job] = protocol.Bill{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Finish: b.Ended}
+		case protocol.Settled:
+			if b.Counted != bill[b.Job] || b.Counted.IT != ofJob[b.Job] {
+				t.Errorf("%s: settled %+v, reported %+v, measured %d mJ", b.Job, b.Counted, bill[b.Job], ofJob[b.Job])
+			}
+		}
+	}
+	for at, e := range total {
+		if e != drawn[at]+idle[at] {
+			t.Errorf("%s drew %d mJ; its jobs %d and its idle machines %d", at, e, drawn[at], idle[at])
+		}
+	}
+	for at, e := range drawn {
+		if _, ok := total[at]; !ok && e != 0 {
+			t.Errorf("%s was never metered", at)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package scenarios
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// noisy returns s with noise in place of every value that is not known at an
+// instant.
+func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, int) {
+	dice, changed := rand.New(rand.NewPCG(seed, 0)), 0
+	s.Sites = append([]script.Site(nil), s.Sites...)
+	for i, site := range s.Sites {
+		signals := make(map[protocol.Quantity][]protocol.Point)
+		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
+			known := publishes(site, what).Until(at)
+			for _, p := range site.Signals[what] {
+				if p.At >= known {
+					p.Value = 1000 + dice.Int64N(900)
+					changed++
+				}
+				signals[what] = append(signals[what], p)
+			}
+		}
+		s.Sites[i].Signals = signals
+	}
+	return s, changed
+}
+
+// Nobody reads a value before it is published: with all later values replaced
+// by noise, everything said until then is the same, word for word.
+func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
+	s := small(30)
+	for _, policy := range []string{Auction, "greenest-now", "carbon-threshold"} {
+		truth, _ := told(t, s, policy, new(membus.Hub))
+		for _, hour := range []int{3, 11, 14} {
+			at := s.Start.Add(time.Duration(hour)*time.Hour + 59*time.Minute)
+			other, changed := noisy(s, at, uint64(hour))
+			if changed < 100 {
+				t.Fatalf("only %d values are noise", changed)
+			}
+			noise, _ := told(t, other, policy, new(membus.Hub))
+			n := 0
+			for n < len(truth) && truth[n].At <= at {
+				if n >= len(noise) || !reflect.DeepEqual(truth[n], noise[n]) {
+					t.Fatalf("%s: message %d of %v depends on values published after %v:\n%.300s\n%.300s",
+						policy, n, truth[n].At, at, fmt.Sprint(truth[n]), fmt.Sprint(noise[min(n, len(noise)-1)]))
+				}
+				n++
+			}
+			if reflect.DeepEqual(truth[n:], noise[min(n, len(noise)):]) {
+				t.Errorf("%s: noise after %v changed nothing at all", policy, at)
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package scenarios
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+var update = flag.Bool("update", false, "write testdata/story.txt anew; say in the commit why the story changed")
+
+// morning is a scenario of which every message can be read: two sites, and a
+// job for each thing that may happen to one.
+func morning() script.Scenario {
+	start := protocol.At(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
+	s := script.Scenario{
+		Name: "morning", Seed: 1, Start: start, End: start.Add(time.Hour),
+		Weights: script.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+	}
+	for i, name := range []string{"bern", "oslo"} {
+		site := script.Site{Name: name, Zone: name, Signals: map[protocol.Quantity][]protocol.Point{
+			protocol.GridPUE: {{At: start.Add(-24 * time.Hour), Value: 1200}},
+		}}
+		for h := range 72 {
+			at := start.Add(time.Duration(h-24) * time.Hour)
+			price, carbon := int64(120_000), int64(400_000) // bern
+			if name == "oslo" {
+				price, carbon = 60_000, 30_000
+				if at.Go().Hour() < 8 { // dear until eight
+					price = 200_000
+				}
+			}
+			site.Signals[protocol.GridPrice] = append(site.Signals[protocol.GridPrice], protocol.Point{At: at, Value: price})
+			site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: carbon})
+		}
+		site.Nodes = []script.Node{{Name: name + "-1", CPU: 16_000, Memory: 64 << 10, GPUs: 2, Model: []string{"T4", "V100"}[i], GPUMemory: 16 << 10}}
+		s.Sites = append(s.Sites, site)
+	}
+	add := func(id protocol.JobID, minute, gpus int, cores protocol.Milli, more func(*protocol.Job)) {
+		j := protocol.Job{
+			ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: cores * 1000, Memory: 8 << 10,
+			Arrival: start.Add(time.Duration(minute) * time.Minute), Run: 30 * time.Minute,
+		}
+		j.Deadline = j.Arrival.Add(8 * time.Hour)
+		if more != nil {
+			more(&j)
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	oslo := func(j *protocol.Job) { j.Regions = []string{"oslo"} }
+	add("broken", 1, 1, 4, func(j *protocol.Job) { j.Run = 0 })
+	add("large", 1, 4, 4, nil) // no node has four GPUs
+	add("patient", 2, 1, 4, func(j *protocol.Job) { j.Deferrable = true })
+	// Oslo has a GPU for each of these two, and processors for one.
+	add("hungry-a", 5, 1, 10, oslo)
+	add("hungry-b", 5, 1, 10, oslo)
+	return s
+}
+
+// The whole negotiation of a morning, in words. A change of the market's
+// behaviour shows here, and is judged by reading.
+func TestTheStoryOfAMorning(t *testing.T) {
+	said, _ := told(t, morning(), Auction, new(membus.Hub))
+	var story strings.Builder
+	last := 0
+	for i, m := range said {
+		switch m.Body.(type) {
+		case protocol.Settled, protocol.Refuse:
+			last = i
+		}
+	}
+	for _, m := range said[:last+1] {
+		if text := tell(m.Body); text != "" {
+			to := string(m.To)
+			if to == "" {
+				to = "everybody"
+			}
+			fmt.Fprintf(&story, "%s  %s to %s: %s\n", m.At.Go().Format("15:04:05"), m.From, to, text)
+		}
+	}
+	path := filepath.Join("testdata", "story.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(story.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, lines := strings.Split(story.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(got), len(lines)) {
+		a, b := "(the end)", "(the end)"
+		if i < len(got) {
+			a = got[i]
+		}
+		if i < len(lines) {
+			b = lines[i]
+		}
+		if a != b {
+			t.Fatalf("%s:%d: the story is\n%s\nand was\n%s\nRead the rest with -update and git diff.", path, i+1, a, b)
+		}
+	}
+}
+
+// tell says in words what a body says, or "" for what the story leaves out.
+func tell(b protocol.Body) string {
+	switch b := b.(type) {
+	case protocol.Hello:
+		return fmt.Sprintf("I am %s, with %d %s", b.Site, b.Pools[0].GPUs, b.Pools[0].Model)
+	case protocol.Signal:
+		p := b.Points[len(b.Points)-1]
+		return fmt.Sprintf("%s is known up to %s, when it is %d", b.What, clock(p.At), p.Value)
+	case protocol.Submit:
+		return fmt.Sprintf("run %s, %d GPU for %v, by %s", b.Job.ID, b.Job.GPUs, b.Job.Run, clock(b.Job.Deadline))
+	case protocol.Call:
+		var ids []string
+		for _, j := range b.Jobs {
+			ids = append(ids, string(j.ID))
+		}
+		return fmt.Sprintf("round %d until %s: who runs %s?", b.Round, clock(b.Closes), strings.Join(ids, ", "))
+	case protocol.Offer:
+		return fmt.Sprintf("round %d:", b.Round) + menus(b.Jobs)
+	case protocol.Award:
+		return fmt.Sprintf("you run %s (epoch %d): %s; %s; it costs $%.4f, and any clearing $%.4f or more",
+			b.Job, b.Epoch, option(b.Option), b.Why.Code, b.Proof.Primal.Dollars(), b.Proof.Bound.Dollars())
+	case protocol.Hold:
+		plan := ""
+		if b.Site != "" {
+			plan = fmt.Sprintf(", planned for %s at %s", b.Site, clock(b.Start))
+		}
+		return fmt.Sprintf("%s waits until %s: %s%s", b.Job, clock(b.Until), b.Why.Code, plan)
+	case protocol.Refuse:
+		return strings.TrimSuffix(fmt.Sprintf("%s will not be run: %s, %s", b.Job, b.Why.Code, b.Why.Note), ", ")
+	case protocol.Accept:
+		return fmt.Sprintf("I keep %s (epoch %d), from %s", b.Job, b.Epoch, clock(b.Start))
+	case protocol.Decline:
+		return fmt.Sprintf("I cannot run %s (epoch %d): %s", b.Job, b.Epoch, b.Why.Code)
+	case protocol.Launch:
+		return fmt.Sprintf("start %s on %s %v%s, for %v", b.Job.ID, b.Node, b.Devices, capped(b.Cap), b.Run)
+	case protocol.Started:
+		return fmt.Sprintf("%s runs", b.Job)
+	case protocol.Exited:
+		var sum protocol.Millijoules
+		for _, s := range b.Draw {
+			sum += s.Energy
+		}
+		return fmt.Sprintf("%s has ended, and drew %.4f kWh", b.Job, sum.KWh())
+	case protocol.Done:
+		return fmt.Sprintf("%s has ended: %.4f kWh, %.1f g, $%.4f", b.Job, b.Energy.KWh(), float64(b.Carbon)/1000, b.Money.Dollars())
+	case protocol.Settled:
+		return fmt.Sprintf("%s pays %s $%.4f for %s, bid at $%.4f", b.Payer, b.Site, b.Paid.Dollars(), b.Job, b.BidFor.Money.Dollars())
+	}
+	return "" // meters
+}
+
+// menus tells of each job why not, or the soonest option, the one of least money
+// (the first of those), and how many more there are.
+func menus(all []protocol.Menu) (text string) {
+	for _, m := range all {
+		text += fmt.Sprintf("\n            %s: ", m.Job)
+		if len(m.Options) == 0 {
+			text += fmt.Sprintf("no, %s", m.Why.Code)
+			continue
+		}
+		text += option(m.Options[0])
+		cheapest := slices.MinFunc(m.Options, func(x, y protocol.Option) int { return cmp.Compare(x.Money, y.Money) })
+		if cheapest != m.Options[0] {
+			text += fmt.Sprintf("\n            %s: %s", m.Job, option(cheapest))
+		}
+		if n := len(m.Options); n > 2 {
+			text += fmt.Sprintf(" (of %d options)", n)
+		}
+	}
+	return text
+}
+
+func option(o protocol.Option) string {
+	return fmt.Sprintf("%s to %s on %s%s, %.4f kWh, %.1f g, $%.4f", clock(o.Start), clock(o.Finish), o.Model, capped(o.Cap),
+		o.Energy.KWh(), float64(o.Carbon)/1000, o.Money.Dollars())
+}
+
+func capped(w protocol.Milliwatts) string {
+	if w == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" capped at %d W", w/1000)
+}
+
+func clock(t protocol.Time) string { return t.Go().Format("15:04:05") }
