@@ -38,16 +38,6 @@ const (
 // Policies returns the names of all policies, ours first.
 func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
 
-// Signals say what sites know of their grids ahead of time.
-type Signals string
-
-// Kinds of Signals.
-const (
-	Forecasts Signals = ""        // what is published, and their own forecasts of the rest
-	Perfect   Signals = "perfect" // what will be, two weeks ahead: to compare with
-	NoneAhead Signals = "none"    // this hour, which they take to last
-)
-
 // A Stage is the parties of a scenario, ready to be replayed.
 type Stage struct {
 	Parties map[protocol.Party]bus.Machine
@@ -132,8 +122,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, sig
 		return err
 	}
 	st.fleets = append(st.fleets, f)
-	hears, forecasts := signals.says(site)
-	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(forecasts))
+	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(signals.rules(site)))
 
 	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, Truth(st.script.Seed))
 	st.hands = append(st.hands, hands)
@@ -145,11 +134,13 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, sig
 		if len(points) == 0 {
 			continue
 		}
-		series, err := grid.NewSeries(Lasting(points, st.Meters.Add(Longest)))
+		lines, err := signals.lines(st.script.Seed, site, what, Lasting(points, st.Meters.Add(Longest)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		feed.Add(what, series, hears(what))
+		for _, l := range lines {
+			feed.Add(what, l.series, l.market)
+		}
 	}
 	st.Parties[protocol.Feed(site.Name)] = feed
 	return nil
@@ -168,19 +159,6 @@ func publishes(site script.Site, what protocol.Quantity) grid.Market {
 		return m
 	}
 	return grid.DayAhead()
-}
-
-// says returns when a site hears of values, and how it forecasts the rest.
-func (s Signals) says(site script.Site) (func(protocol.Quantity) grid.Market, grid.Config) {
-	switch s {
-	case Perfect:
-		return func(protocol.Quantity) grid.Market { return grid.Market{Lag: -Longest} }, grid.Config{}
-	case NoneAhead:
-		now := func(protocol.Quantity) grid.Market { return grid.Market{} }
-		return now, grid.Config{Price: grid.Flat, Carbon: grid.Flat, PUE: grid.Flat}
-	}
-	usual := func(what protocol.Quantity) grid.Market { return publishes(site, what) }
-	return usual, grid.Config{Price: usual(protocol.GridPrice).Rule()}
 }
 
 // Machines returns the nodes of a site as a fleet knows them.

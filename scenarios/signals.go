@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// Signals say what sites know of their grids ahead of time. All know this hour
+// and those gone.
+type Signals string
+
+// Kinds of Signals.
+const (
+	Forecasts Signals = ""        // what is published, and their own forecasts of the rest
+	Perfect   Signals = "perfect" // what will be, two weeks ahead: to compare with
+	Wrong     Signals = "wrong"   // of three days, hour by hour, up to half too much or too little
+	NoneAhead Signals = "none"    // nothing: they take this hour to last
+)
+
+// A line is a series, with when its values are said.
+type line struct {
+	series grid.Series
+	market grid.Market
+}
+
+// wrongFor is how far ahead wrong values are said.
+const wrongFor = 72 * time.Hour
+
+// lines returns what a feed says of a quantity. What a later line says of an
+// hour replaces what an earlier one said.
+func (s Signals) lines(seed uint64, site script.Site, what protocol.Quantity, points []protocol.Point) ([]line, error) {
+	actual, err := grid.NewSeries(points)
+	if err != nil {
+		return nil, err
+	}
+	switch s {
+	case Perfect:
+		return []line{{actual, grid.Market{Lag: -Longest}}}, nil
+	case NoneAhead:
+		return []line{{actual, grid.Market{}}}, nil
+	case Wrong:
+		guess, err := grid.NewSeries(wrong(seed, site.Name, what, points))
+		return []line{{guess, grid.Market{Lag: -wrongFor}}, {actual, grid.Market{}}}, err
+	}
+	return []line{{actual, publishes(site, what)}}, nil
+}
+
+// rules says how a site forecasts what it is not told.
+func (s Signals) rules(site script.Site) grid.Config {
+	switch s {
+	case Perfect, Wrong:
+		return grid.Config{}
+	case NoneAhead:
+		return grid.Config{Price: grid.Flat, Carbon: grid.Flat, PUE: grid.Flat}
+	}
+	return grid.Config{Price: publishes(site, protocol.GridPrice).Rule()}
+}
+
+// wrong returns points, each off by up to half either way, by seed, site,
+// quantity and hour. The building's share is known well enough and stays.
+func wrong(seed uint64, site string, what protocol.Quantity, points []protocol.Point) []protocol.Point {
+	if what == protocol.GridPUE {
+		return points
+	}
+	out := make([]protocol.Point, len(points))
+	for i, p := range points {
+		h := fnv.New64a()
+		key := append([]byte(site), what...)
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, seed), uint64(p.At))) // never fails
+		out[i] = protocol.Point{At: p.At, Value: p.Value * (500 + int64(h.Sum64()%1001)) / 1000}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package scenarios
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// hears returns what a site of signals knows and thinks of carbon at noon of the
+// small day, and what is true.
+func hears(t *testing.T, signals Signals) (known *grid.Known, truth []protocol.Point, now protocol.Time) {
+	t.Helper()
+	s := small(1)
+	site := s.Sites[2]
+	truth = site.Signals[protocol.GridCarbon]
+	now = s.Start.Add(12 * time.Hour)
+	known = grid.New(signals.rules(site))
+	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice} {
+		lines, err := signals.lines(s.Seed, site, what, site.Signals[what])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines {
+			known.Hear(now, protocol.Signal{What: what, Points: grid.NewFeed(l.series, l.market).Publish(now)})
+		}
+	}
+	return known, truth, now
+}
+
+func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
+	tests := []struct {
+		signals Signals
+		ahead   bool                        // the next hour is told
+		right   func(said, true int64) bool // what is thought of hours to come
+	}{
+		{Forecasts, false, func(int64, int64) bool { return true }},
+		{Perfect, true, func(said, true int64) bool { return said == true }},
+		{Wrong, true, func(said, true int64) bool { return said >= true/2-1 && said <= true*3/2+1 }},
+		{NoneAhead, false, func(said, _ int64) bool { return said == 100_000 }},
+	}
+	for _, tc := range tests {
+		k, truth, now := hears(t, tc.signals)
+		if _, ok := k.At(protocol.GridCarbon, now.Add(time.Hour)); ok != tc.ahead {
+			t.Errorf("%q: the next hour is told: %v; want %v", tc.signals, ok, tc.ahead)
+		}
+		off := 0
+		o := k.Outlook(now, 12)
+		for _, p := range truth {
+			h := int(p.At.Sub(now).Hours())
+			switch {
+			case p.At <= now:
+				if v, _ := k.At(protocol.GridCarbon, p.At); v != p.Value {
+					t.Errorf("%q: %v was %d, told as %d", tc.signals, p.At, p.Value, v)
+				}
+			case h < len(o.Carbon):
+				if !tc.right(int64(o.Carbon[h]), p.Value) {
+					t.Errorf("%q: thinks %d of %v; it is %d", tc.signals, o.Carbon[h], p.At, p.Value)
+				}
+				if int64(o.Carbon[h]) != p.Value {
+					off++
+				}
+			}
+		}
+		if tc.signals == Wrong && off < 8 {
+			t.Errorf("%q: only %d of 11 hours are off", tc.signals, off)
+		}
+	}
+}
