@@ -108,14 +108,6 @@ func (e Expected) worst(mean Run) (diff float64, where string) {
 	return diff, where
 }
 
-// Workload is the name that summaries give to a pod list's file.
-func Workload(file string) string {
-	if i := strings.LastIndexAny(file, `/\`); i >= 0 {
-		file = file[i+1:]
-	}
-	return strings.TrimSuffix(file, ".csv")
-}
-
 // Tolerance is how far, in points, a mean may be from the published one.
 const Tolerance = 0.02
 
