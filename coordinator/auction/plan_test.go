@@ -1,0 +1,255 @@
+package auction
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// oslo has one GPU, and room all day.
+func oslo() Site {
+	return Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 1000)}}
+}
+
+func at(hours float64) protocol.Time { return noon + protocol.Time(hours*3_600_000) }
+
+// show tells decisions shortly: "oslo 12:00" is an award, "hold 14:00" is a hold
+// until then, "plan 14:00 hold 13:00" one with a place in the plan.
+func show(out Outcome) (text string) {
+	for _, d := range out.Decisions {
+		switch {
+		case d.Verdict == Award:
+			text += fmt.Sprintf("%s %s; ", d.Site, d.Option.Start.Go().Format("15:04"))
+		case d.Site != "":
+			text += fmt.Sprintf("plan %s hold %s; ", d.Option.Start.Go().Format("15:04"), d.Until.Go().Format("15:04"))
+		default:
+			text += fmt.Sprintf("hold %s; ", d.Until.Go().Format("15:04"))
+		}
+	}
+	return text
+}
+
+func TestWhatBecomesOfARound(t *testing.T) {
+	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	now, later, last := option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 5, 6, 5)
+	urgent := func(l Lot) Lot { l.Job.Priority = 1; return l }
+	for _, c := range []struct {
+		name string
+		lots []Lot
+		want string
+	}{
+		{"the only option is taken", []Lot{lot("a", 1, m(now))}, "oslo 12:00; "},
+		{"a cheaper hour is waited for, until all are called again", []Lot{lot("a", 1, m(now, later))}, "plan 14:00 hold 13:00; "},
+		{"no option is no award", []Lot{lot("a", 1)}, "hold 13:00; "},
+		{"two want one GPU at two hours: each gets one", []Lot{lot("a", 1, m(now, later)), lot("b", 1, m(now, later))}, "plan 14:00 hold 13:00; oslo 12:00; "},
+		{"who has no other hour is served first", []Lot{lot("a", 1, m(later, last)), lot("b", 1, m(later))}, "plan 17:00 hold 13:00; plan 14:00 hold 13:00; "},
+		{"priority is served before regret", []Lot{urgent(lot("a", 1, m(later, last))), lot("b", 1, m(later))}, "plan 14:00 hold 13:00; hold 13:00; "},
+		{"of equals the first by name", []Lot{lot("a", 1, m(now)), lot("b", 1, m(now))}, "oslo 12:00; hold 13:00; "},
+		{"what does not fit is not given", []Lot{lot("a", 2, m(now))}, "hold 13:00; "},
+		{"a job without GPUs needs no room", []Lot{lot("a", 1, m(now)), lot("b", 0, m(now))}, "oslo 12:00; oslo 12:00; "},
+		{"one that starts soon is called again then", []Lot{lot("a", 1, m(option("V100", 0.25, 1, 1)))}, "plan 12:15 hold 12:15; "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := New(Config{}).Clear(round(c.lots, oslo()))
+			if got := show(out); got != c.want {
+				t.Errorf("decided %s want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhyALotWaits(t *testing.T) {
+	now, later := option("V100", 0, 1, 9), option("V100", 2, 3, 1)
+	for _, c := range []struct {
+		name string
+		lot  Lot
+		want protocol.Code
+	}{
+		{"nobody offers", lot("a", 1), protocol.NoOffer},
+		{"nobody has room now", lot("a", 1, Menu{"oslo", []protocol.Option{later}}), protocol.Waiting},
+		{"it could start, and will be cheaper later", lot("a", 1, Menu{"oslo", []protocol.Option{now, later}}), protocol.CheaperLater},
+	} {
+		if d := New(Config{}).Clear(round([]Lot{c.lot}, oslo())).Decisions[0]; d.Why.Code != c.want {
+			t.Errorf("%s: %q, want %q", c.name, d.Why.Code, c.want)
+		}
+	}
+}
+
+// A job that is held has room in the plan: who can wait leaves it there, who
+// cannot takes it.
+func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
+	half := Menu{"oslo", []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
+	now := Menu{"oslo", []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
+	for _, c := range []struct {
+		deferrable bool
+		want       string
+	}{{true, "plan 16:00 hold 13:00; "}, {false, "oslo 12:06; "}} {
+		a := New(Config{})
+		if got := show(a.Clear(round([]Lot{lot("held", 1, half)}, oslo()))); got != "plan 12:30 hold 12:30; " {
+			t.Fatalf("held %s", got)
+		}
+		next := lot("next", 1, now)
+		next.Job.Deferrable = c.deferrable
+		r := round([]Lot{next}, oslo())
+		r.Now, r.Full = at(0.1), false
+		if got := show(a.Clear(r)); got != c.want {
+			t.Errorf("deferrable %v: decided %s want %s", c.deferrable, got, c.want)
+		}
+	}
+}
+
+func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
+	a := New(Config{})
+	m := Menu{"oslo", []protocol.Option{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}
+	a.Clear(round([]Lot{lot("held", 1, m)}, oslo()))
+	r := round([]Lot{lot("held", 1, m)}, oslo())
+	r.Now, r.Next = at(2), at(3)
+	if got := show(a.Clear(r)); got != "oslo 14:00; " {
+		t.Errorf("decided %s", got)
+	}
+	if len(a.plan) != 0 {
+		t.Errorf("the plan keeps %v", a.plan)
+	}
+}
+
+func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
+	for _, c := range []struct {
+		cents protocol.Microdollars
+		want  string
+	}{{9, "bern 12:00; "}, {11, "oslo 12:00; "}} {
+		l := lot("a", 1, Menu{"bern", []protocol.Option{option("V100", 0, 1, c.cents)}}, Menu{"oslo", []protocol.Option{option("V100", 0, 1, 20)}})
+		bern := Site{Name: "bern", Room: oslo().Room, Trust: 2000}
+		if got := show(New(Config{}).Clear(round([]Lot{l}, bern, oslo()))); got != c.want {
+			t.Errorf("at %d cents, taken twice, against 20: decided %s want %s", c.cents, got, c.want)
+		}
+	}
+	if scale(-100, 2000) != -50 || scale(100, 2000) != 200 || scale(-100, 1000) != -100 {
+		t.Error("an income is taken as smaller, a cost as larger")
+	}
+}
+
+func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
+	m := func(site string, to float64) Menu {
+		return Menu{site, []protocol.Option{option("V100", 0, to, 5)}}
+	}
+	bern := Site{Name: "bern", Room: oslo().Room}
+	for _, c := range []struct {
+		bern, oslo float64
+		want       string
+	}{{1, 1, "bern 12:00; "}, {2, 1, "oslo 12:00; "}} {
+		out := New(Config{}).Clear(round([]Lot{lot("a", 1, m("bern", c.bern), m("oslo", c.oslo))}, bern, oslo()))
+		if got := show(out); got != c.want {
+			t.Errorf("decided %s want %s", got, c.want)
+		}
+	}
+}
+
+// Ten jobs want the one GPU of the cheap hour: it gets a price, by which agents
+// know to look elsewhere, and which certifies the clearing.
+func TestAnHourThatManyWantHasAPrice(t *testing.T) {
+	var lots []Lot
+	for i := range 10 {
+		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, Menu{"oslo", []protocol.Option{
+			option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 4, 5, 9), option("V100", 6, 7, 9),
+		}}))
+	}
+	a := New(Config{})
+	out := a.Clear(round(lots, oslo()))
+	all := a.Shadow()
+	if len(all) != 1 || all[0].Site != "oslo" || all[0].Model != "V100" {
+		t.Fatalf("announced %+v", all)
+	}
+	v := all[0].Values
+	if v[8] == 0 || v[8] <= v[2*4+4] {
+		t.Errorf("the cheap hour is worth %d, the next %d", v[8], v[12])
+	}
+	if p := out.Proof; p.Jobs != 4 || p.Primal != 280_000 || p.Bound > p.Primal || p.Bound < 200_000 {
+		t.Errorf("proof %+v: four hours are given, at 1 + 3 x 9 cents", p)
+	}
+}
+
+// A round that is not full does not search: it goes by the prices that are known.
+func TestPricesAreSearchedInFullRoundsOnly(t *testing.T) {
+	m := Menu{"oslo", []protocol.Option{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}}
+	a := New(Config{})
+	r := round([]Lot{lot("a", 1, m), lot("b", 1, m), lot("c", 1, m)}, oslo())
+	r.Full = false
+	if a.Clear(r); a.Shadow() != nil {
+		t.Errorf("announced %v", a.Shadow())
+	}
+}
+
+func TestWhatArrivedYesterdayIsExpectedToday(t *testing.T) {
+	var a arrivals
+	for h := range 24 {
+		a.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(h)), GPUs: 2, Share: 1000, Arrival: at(float64(h)), Run: time.Hour, Deadline: at(float64(h) + 4)})
+	}
+	a.see(protocol.Job{ID: "0", GPUs: 2, Share: 1000, Arrival: at(0)})        // seen before
+	a.see(protocol.Job{ID: "cpu", CPU: 1000, Arrival: at(1), Run: time.Hour}) // holds no GPU
+	now := at(24)
+	got := a.expect(now, 400)
+	if len(got) != 23 { // that of this hour is here, or not coming
+		t.Fatalf("%d are expected, want 23", len(got))
+	}
+	for i, g := range got {
+		if g.arrival != at(25+float64(i)) || g.gpu != 2000 || g.slack != 3*time.Hour || g.weight != 1 {
+			t.Errorf("ghost %d is %+v", i, g)
+		}
+	}
+	weight := 0.0
+	for _, g := range a.expect(now, 6) {
+		weight += g.weight
+	}
+	if weight < 20 || weight > 24 {
+		t.Errorf("few ghosts stand for %g jobs, want about 24", weight)
+	}
+	if a.expect(now, -1) != nil || a.expect(now, 0) != nil {
+		t.Error("ghosts are expected where none are wanted")
+	}
+}
+
+func TestThePastIsForgottenAfterADay(t *testing.T) {
+	var a arrivals
+	for i := range 5000 {
+		now := at(float64(i) / 10)
+		a.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(i)), GPUs: 1, Share: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(time.Hour)})
+		if n := len(a.expect(now, 10)); n > 20 {
+			t.Fatalf("%d ghosts, want about ten", n)
+		}
+	}
+	if len(a.seen) > 241 || len(a.known) > 5*241+1024 {
+		t.Errorf("%d jobs are kept and %d names; 240 arrive in a day", len(a.seen), len(a.known))
+	}
+}
+
+// Nobody here wants the cheap evening; those who are expected do.
+func TestGhostsGiveAPriceToHoursThatAreWantedLater(t *testing.T) {
+	site := oslo()
+	site.Room[0].Rate = []protocol.Microdollars{9_000, 9_000, 9_000, 1_000, 9_000}
+	price := func(ghosts int) protocol.Microdollars {
+		a := New(Config{Ghosts: ghosts})
+		for i := range 24 {
+			from := at(float64(i)/8 - 23)
+			a.past.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(i)), GPUs: 1, Share: 1000, Arrival: from, Run: time.Hour, Deadline: from.Add(3 * time.Hour)})
+		}
+		a.Clear(round([]Lot{lot("a", 1, Menu{"oslo", []protocol.Option{option("V100", 0, 1, 1)}})}, site))
+		for _, p := range a.Shadow() {
+			if len(p.Values) > 12 {
+				return p.Values[12]
+			}
+		}
+		return 0
+	}
+	if with, without := price(100), price(-1); with <= without || without != 0 {
+		t.Errorf("the cheap hour is worth %d with ghosts and %d without", with, without)
+	}
+}
+
+func TestARuleThatHasSeenNothingDecidesNothing(t *testing.T) {
+	a := New(Config{})
+	if out := a.Clear(round(nil)); len(out.Decisions) != 0 || out.Proof != (protocol.Certificate{}) || a.Shadow() != nil {
+		t.Errorf("decided %+v", out)
+	}
+}
