@@ -1,0 +1,210 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/bench"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// benchFlags is what `gridbid bench days` was told.
+type benchFlags struct {
+	data     string
+	policies []string
+	seeds    []uint
+	jobs     int
+	windows  []string
+	out      string
+	stress   bool
+	sweep    bool
+	steps    int
+}
+
+// newBenchCommand is `gridbid bench`: many replays, one table.
+func newBenchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "run the benchmark and write its tables",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var f benchFlags
+	days := &cobra.Command{
+		Use:   "days [SCENARIO...]",
+		Short: "replay days under policies and compare them with the bound",
+		Long: `Replay every scenario under every policy and seed, and write one table: what each
+came to, and how far it is from what no policy can beat. Without a scenario the
+ten recorded days are run, and with --window those files instead.
+
+A policy may be followed by what its sites know ahead of time: auction/perfect
+(what will be), auction/wrong (off by up to half), auction/none (nothing). The
+usual is what markets publish and sites forecast.
+
+Rows are kept in the folder of --out: run again, and only what is missing is
+run. A row is run again when the scenario, its weights or the program changed.`,
+		Example: `  gridbid bench days --data ../shared/data
+  gridbid bench days --jobs 5000 --policies auction,auction/perfect,home-fifo
+  gridbid bench days --window a.csv --window b.csv --seeds 1,2,3 --out frozen/
+  gridbid bench days real-days/ordinary_2022-04-13 --stress --sweep`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.days(cmd, args) },
+	}
+	fl := days.Flags()
+	fl.StringVar(&f.data, "data", "../shared/data", "folder of recorded series and traces")
+	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other signals)")
+	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
+	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
+	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone; may be given again")
+	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
+	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
+	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon, for the trade-off with money")
+	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
+	cmd.AddCommand(days)
+	return cmd
+}
+
+func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
+	entries, err := f.entries()
+	if err != nil {
+		return badInput{err}
+	}
+	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
+		return badInput{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
+	}
+	all, err := f.load(args)
+	if err != nil {
+		return badInput{err}
+	}
+	program, err := fingerprint()
+	if err != nil {
+		return err
+	}
+	talk := cmd.ErrOrStderr()
+	plan := bench.Plan{
+		Scenarios: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
+		Say: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
+	}
+	rows, err := bench.Run(cmd.Context(), plan)
+	if f.sweep && err == nil {
+		var more []bench.Row
+		more, err = f.sweeps(cmd, plan)
+		rows = append(rows, more...)
+	}
+	if len(rows) > 0 {
+		err = errors.Join(err, bench.Write(f.out, rows))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
+	return bench.Markdown(cmd.OutOrStdout(), rows)
+}
+
+// entries returns what to run: as asked for, or everything.
+func (f *benchFlags) entries() (out []bench.Entry, err error) {
+	names := f.policies
+	if len(names) == 0 {
+		names = slices.Insert(scenarios.Policies(), 1, "auction/perfect", "auction/wrong", "auction/none")
+	}
+	for _, name := range names {
+		e, err := bench.ParseEntry(name)
+		if err != nil {
+			return nil, fmt.Errorf("--policies: %w", err)
+		}
+		if slices.Contains(out, e) {
+			return nil, fmt.Errorf("--policies: %s is named twice", name)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// load reads the scenarios: named ones, windows, or the recorded days; each
+// with every seed, and as every stress day if asked for.
+func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
+	seeds := []*uint64{nil}
+	if len(f.seeds) > 0 {
+		seeds = nil
+	}
+	for _, s := range f.seeds {
+		seed := uint64(s)
+		seeds = append(seeds, &seed)
+	}
+	names := args
+	if len(args) == 0 && len(f.windows) == 0 {
+		names = slices.DeleteFunc(script.List(), func(n string) bool { return n == script.Default })
+	}
+	add := func(s script.Scenario, err error) error {
+		if err != nil {
+			return err
+		}
+		out = append(out, s)
+		if !f.stress {
+			return nil
+		}
+		for _, kind := range bench.Stresses() {
+			x, err := bench.Stress(s, kind)
+			if err != nil {
+				return err
+			}
+			out = append(out, x)
+		}
+		return nil
+	}
+	for _, seed := range seeds {
+		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs}
+		for _, name := range names {
+			if err := add(script.Load(name, o)); err != nil {
+				return nil, err
+			}
+		}
+		for _, w := range f.windows {
+			o.Window = w
+			if err := add(script.Window(o)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// sweeps runs auction at other prices of carbon.
+func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, error) {
+	days := p.Scenarios
+	p.Scenarios, p.Entries = nil, []bench.Entry{{Policy: scenarios.Auction}}
+	for _, s := range days {
+		for _, kappa := range bench.Kappas {
+			p.Scenarios = append(p.Scenarios, bench.Weigh(s, kappa))
+		}
+	}
+	return bench.Run(cmd.Context(), p)
+}
+
+// fingerprint names this build by its own bytes: a revision would not tell a
+// changed working tree.
+func fingerprint() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}

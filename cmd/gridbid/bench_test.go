@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/scenarios/bench"
+)
+
+func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
+	dir := t.TempDir()
+	days := func() (string, string) {
+		t.Helper()
+		out, talk, err := execute(newBenchCommand(), "days", "six-regions", "--jobs", "30", "--steps", "10", "--out", dir,
+			"--policies", "auction,auction/perfect,home-fifo,k8s-least-allocated", "--seeds", "1,2")
+		if err != nil {
+			t.Fatalf("bench days: %v\n%s", err, talk)
+		}
+		return out, talk
+	}
+	first, talk := days()
+	if strings.Contains(talk, "(kept)") {
+		t.Errorf("the first run kept rows:\n%s", talk)
+	}
+	again, talk := days()
+	if strings.Count(talk, "(kept)") != 8 || again != first {
+		t.Errorf("the second run:\n%s\n%s\nthe first:\n%s", talk, again, first)
+	}
+	for _, name := range []string{"table.md", "table.csv", "index.html"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), "auction/perfect") {
+			t.Errorf("%s: %v, %d bytes", name, err, len(text))
+		}
+	}
+	var all struct {
+		Schema  int
+		Summary []bench.Summary
+		Rows    []bench.Row
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "table.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil || all.Schema != 1 || len(all.Rows) != 8 || len(all.Summary) != 4 || all.Summary[0].Gap.N != 2 {
+		t.Errorf("table.json: %v, %+v", err, all.Summary)
+	}
+	for _, r := range all.Rows {
+		if r.Gap < 0 || r.IdleGap < 0 || r.BoundUSD <= 0 {
+			t.Errorf("%s beats the bound: %+v", r.Entry, r)
+		}
+	}
+}
+
+func TestBenchDaysSaysWhatItDoesNotKnow(t *testing.T) {
+	for _, args := range [][]string{
+		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"no-such-day"},
+	} {
+		if _, _, err := execute(newBenchCommand(), append([]string{"days", "--out", t.TempDir()}, args...)...); !errors.As(err, new(badInput)) {
+			t.Errorf("bench days %v: %v; want bad input", args, err)
+		}
+	}
+}

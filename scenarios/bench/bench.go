@@ -1,0 +1,203 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/bound"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// A Plan is what to run: every entry on every scenario.
+type Plan struct {
+	Scenarios []script.Scenario
+	Entries   []Entry
+	Steps     int    // of the search for bounds; default 200
+	Program   string // names the build, so that rows of another are run again
+	Dir       string // where rows are kept and tables written
+
+	Say func(format string, args ...any) // told of progress; nil: nobody is
+}
+
+// An Entry is a policy with what its sites know ahead of time.
+type Entry struct {
+	Policy  string
+	Signals scenarios.Signals
+}
+
+// ParseEntry reads "policy" or "policy/signals".
+func ParseEntry(text string) (Entry, error) {
+	name, signals, _ := strings.Cut(text, "/")
+	e := Entry{Policy: name, Signals: scenarios.Signals(signals)}
+	if signals == "forecast" {
+		e.Signals = scenarios.Forecasts
+	}
+	known := false
+	for _, p := range scenarios.Policies() {
+		known = known || p == name
+	}
+	switch {
+	case !known:
+		return e, fmt.Errorf("bench: no policy is named %q; there are %s", name, strings.Join(scenarios.Policies(), ", "))
+	case e.Signals != scenarios.Forecasts && e.Signals != scenarios.Perfect && e.Signals != scenarios.Wrong && e.Signals != scenarios.NoneAhead:
+		return e, fmt.Errorf("bench: no signals are named %q; there are forecast, perfect, wrong, none", signals)
+	}
+	return e, nil
+}
+
+// String returns the entry as ParseEntry reads it.
+func (e Entry) String() string {
+	if e.Signals == scenarios.Forecasts {
+		return e.Policy
+	}
+	return e.Policy + "/" + string(e.Signals)
+}
+
+// A Row is one replay.
+type Row struct {
+	Scenario string  `json:"scenario"`
+	Hash     string  `json:"hash"` // of the scenario
+	Entry    string  `json:"entry"`
+	Seed     uint64  `json:"seed"`
+	KappaUSD float64 `json:"kappa_usd"` // per tonne
+	Load     float64 `json:"load"`      // GPU-hours asked for over GPU-hours there are
+
+	JobsUSD     float64 `json:"jobs_usd"` // objective of the jobs alone, idle draw left out
+	BoundUSD    float64 `json:"bound_usd"`
+	Gap         float64 `json:"gap"` // JobsUSD over BoundUSD, less one
+	IdleBound   float64 `json:"idle_bound_usd"`
+	IdleGap     float64 `json:"idle_gap"` // the same with idle draw in both
+	BusyKg      float64 `json:"busy_kg"`
+	BusyCostUSD float64 `json:"busy_cost_usd"`
+
+	Totals record.Totals `json:"totals"`
+}
+
+// A pair is the bounds of a scenario.
+type pair struct {
+	Jobs float64 `json:"jobs_usd"`
+	Idle float64 `json:"idle_usd"`
+}
+
+// Run runs what is missing of a plan and returns all rows, by scenario, then by
+// entry. With an error it returns those that it has.
+func Run(ctx context.Context, p Plan) ([]Row, error) {
+	if p.Say == nil {
+		p.Say = func(string, ...any) {}
+	}
+	if err := os.MkdirAll(filepath.Join(p.Dir, "rows"), 0o755); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	var rows []Row
+	n := 0
+	for _, s := range p.Scenarios {
+		floor, err := p.bounds(s)
+		if err != nil {
+			return rows, err
+		}
+		for _, e := range p.Entries {
+			if err := ctx.Err(); err != nil {
+				return rows, err
+			}
+			n++
+			row, ran, err := p.row(ctx, s, e, floor)
+			if err != nil {
+				return rows, fmt.Errorf("bench: %s under %s: %w", s.Name, e, err)
+			}
+			rows = append(rows, row)
+			word := "kept"
+			if ran {
+				word = fmt.Sprintf("%.1fs", row.Totals.WallS)
+			}
+			p.Say("%d/%d %s seed %d %s: $%.2f, %.1f %% over the bound, %d late (%s)",
+				n, len(p.Scenarios)*len(p.Entries), s.Name, s.Seed, e, row.JobsUSD, 100*row.Gap, row.Totals.Late, word)
+		}
+	}
+	return rows, nil
+}
+
+// bounds returns the bounds of a scenario, kept or computed.
+func (p Plan) bounds(s script.Scenario) (b pair, err error) {
+	path := p.file("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
+	if keep(path, &b) {
+		return b, nil
+	}
+	p.Say("%s seed %d: computing its bound", s.Name, s.Seed)
+	for idle, to := range map[bool]*float64{false: &b.Jobs, true: &b.Idle} {
+		c, err := bound.Of(s, bound.Config{Steps: p.Steps, Idle: idle})
+		if err != nil {
+			return b, err
+		}
+		*to = c.BoundUSD
+	}
+	return b, save(path, b)
+}
+
+// row returns one row, and whether it had to be run.
+func (p Plan) row(ctx context.Context, s script.Scenario, e Entry, floor pair) (r Row, ran bool, err error) {
+	path := p.file(s.Name+"-"+e.Policy, s.Hash, e.String(), fmt.Sprint(s.Weights))
+	if keep(path, &r) {
+		return r, false, nil
+	}
+	began := time.Now()
+	res, err := scenarios.Play(ctx, s, e.Policy, new(membus.Hub), scenarios.Options{
+		Signals: e.Signals, Wall: func() time.Duration { return time.Since(began) },
+	})
+	if err != nil {
+		return r, false, err
+	}
+	r = measure(s, e, res.Totals, floor)
+	return r, true, save(path, r)
+}
+
+// measure makes a row of a replay's totals.
+func measure(s script.Scenario, e Entry, t record.Totals, floor pair) Row {
+	kappa := s.Weights.Kappa.Dollars()
+	r := Row{
+		Scenario: s.Name, Hash: s.Hash, Entry: e.String(), Seed: s.Seed, KappaUSD: kappa, Load: scenarios.Load(s),
+		JobsUSD:  t.ObjectiveUSD - t.IdleUSD - t.IdleKg*kappa/1000,
+		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
+		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,
+	}
+	if floor.Jobs > 0 {
+		r.Gap = r.JobsUSD/floor.Jobs - 1
+	}
+	if floor.Idle > 0 {
+		r.IdleGap = t.ObjectiveUSD/floor.Idle - 1
+	}
+	return r
+}
+
+// file names what is kept of a row by all that it depends on.
+func (p Plan) file(name string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(parts, p.Program), "\x00")))
+	return filepath.Join(p.Dir, "rows", name+"-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+// keep reads what was kept. A file that cannot be read is as none: its row is
+// run again and the file replaced.
+func keep(path string, to any) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && json.Unmarshal(text, to) == nil
+}
+
+// save writes a file whole or not at all.
+func save(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	part := path + ".part"
+	return errors.Join(os.WriteFile(part, append(text, '\n'), 0o644), os.Rename(part, path))
+}

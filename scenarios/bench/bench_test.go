@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// two rows of each entry, on two days.
+func rows() []Row {
+	row := func(day, entry string, usd, kg float64, late int) Row {
+		return Row{
+			Scenario: day, Hash: day, Entry: entry, Seed: 1, KappaUSD: 100, Load: 0.65,
+			JobsUSD: usd, BoundUSD: 10, Gap: usd/10 - 1, IdleBound: 20, IdleGap: usd/20 + 0.5, BusyKg: kg, BusyCostUSD: usd / 2,
+			Totals: record.Totals{Jobs: 200, Late: late, CarbonKg: kg + 5, CostUSD: usd},
+		}
+	}
+	return []Row{
+		row("monday", "auction", 11, 60, 0), row("monday", "auction/perfect", 10.5, 50, 0), row("monday", "home-fifo", 20, 100, 2),
+		row("tuesday", "auction", 13, 80, 1), row("tuesday", "home-fifo", 12, 100, 0),
+	}
+}
+
+func TestSummariesCompareWithinADay(t *testing.T) {
+	all := Summarize(rows())
+	auction, perfect, fifo := all[0], all[1], all[2]
+	if auction.Entry != "auction" || auction.Rows != 2 || auction.Best != 1 || fifo.Best != 1 || perfect.Best != 0 {
+		t.Errorf("best: %s %d of %d, %s %d, %s %d; want one each of auction and home-fifo", auction.Entry, auction.Best, auction.Rows, fifo.Entry, fifo.Best, perfect.Entry, perfect.Best)
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if d := got - want; d > 1e-9 || d < -1e-9 {
+			t.Errorf("%s = %v; want %v", what, got, want)
+		}
+	}
+	near("median gap", auction.Gap.Median, 0.2)
+	near("lowest gap", auction.Gap.Low, 0.1)
+	near("late", auction.Late.High, 0.005)
+	near("carbon against home-fifo", auction.Carbon.FIFO.Median, -0.3)
+	near("cost against home-fifo", auction.Cost.FIFO.Low, -0.45)
+	if auction.Carbon.Least.N != 0 {
+		t.Errorf("compared with k8s-least-allocated, which was not run")
+	}
+}
+
+func TestTablesHaveEveryRow(t *testing.T) {
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, rows()) },
+		"CSV":      func(b *bytes.Buffer) error { return CSV(b, rows()) },
+		"Page":     func(b *bytes.Buffer) error { return Page(b, rows()) },
+		"JSON":     func(b *bytes.Buffer) error { return JSON(b, rows()) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := strings.Count(b.String(), "home-fifo"); n < 2 {
+			t.Errorf("%s names home-fifo %d times; want each of its 2 rows:\n%s", name, n, b.String())
+		}
+	}
+}
+
+func TestAPageTakesNamesAsText(t *testing.T) {
+	all := rows()
+	all[0].Scenario = `<script>alert("x")</script>`
+	var b bytes.Buffer
+	if err := Page(&b, all); err != nil || strings.Contains(b.String(), "<script") {
+		t.Errorf("the page has a script of a name's: %v", err)
+	}
+}
+
+func TestASweepIsDrawnForItsDay(t *testing.T) {
+	all := rows()[:1]
+	for _, kappa := range []float64{0, 50, 200} {
+		r := all[0]
+		r.KappaUSD, r.BusyKg, r.BusyCostUSD = kappa, 70-kappa/10, 5+kappa/100
+		all = append(all, r)
+	}
+	var b bytes.Buffer
+	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 4 {
+		t.Errorf("the page has no chart of 4 points: %v", err)
+	}
+}
+
+func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
+	start := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
+	s := script.Scenario{Name: "day", Hash: "h", Start: start, End: start.Add(24 * time.Hour)}
+	for i, name := range []string{"cheap", "clean", "dear"} {
+		site := script.Site{Name: name, Signals: map[protocol.Quantity][]protocol.Point{}}
+		for h := -24; h < 48; h++ {
+			at := start.Add(time.Duration(h) * time.Hour)
+			site.Signals[protocol.GridPrice] = append(site.Signals[protocol.GridPrice], protocol.Point{At: at, Value: []int64{10, 50, 90}[i] * 1000})
+			site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: []int64{500, 20, 400}[i] * 1000})
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	tests := []struct {
+		kind         string
+		site, hour   int
+		price, grams int64 // there and then, thousandths
+		before       int   // an hour that stays
+	}{
+		{"spike", 0, 13, 3_000_000, 500_000, 11},
+		{"drought", 1, 3, 150_000, 100_000, -1},
+		{"negative", 2, 12, -50_000, 400_000, 15},
+	}
+	for _, tc := range tests {
+		x, err := Stress(s, tc.kind)
+		if err != nil || x.Hash == s.Hash || x.Name != "day-"+tc.kind {
+			t.Fatalf("Stress(%s) = %s %s, %v", tc.kind, x.Name, x.Hash, err)
+		}
+		at := func(s script.Scenario, q protocol.Quantity, h int) int64 {
+			return s.Sites[tc.site].Signals[q][h+24].Value
+		}
+		if p, g := at(x, protocol.GridPrice, tc.hour), at(x, protocol.GridCarbon, tc.hour); p != tc.price || g != tc.grams {
+			t.Errorf("%s: price %d, carbon %d; want %d, %d", tc.kind, p, g, tc.price, tc.grams)
+		}
+		if at(x, protocol.GridPrice, tc.before) != at(s, protocol.GridPrice, tc.before) {
+			t.Errorf("%s: hour %d changed too", tc.kind, tc.before)
+		}
+	}
+	if s.Sites[0].Signals[protocol.GridPrice][37].Value != 10_000 {
+		t.Errorf("the scenario that was stressed has changed itself")
+	}
+	if _, err := Stress(s, "luck"); err == nil {
+		t.Errorf("Stress of an unknown kind is no error")
+	}
+}

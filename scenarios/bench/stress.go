@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// A stress is what can happen to a day. Each falls on one site, so that there
+// is somewhere to go, and on the site where it hurts or tempts most.
+type stress struct {
+	name  string
+	about string
+	site  func(script.Scenario) int
+	hours [2]int // of the day
+	price func(int64) int64
+	grams func(int64) int64
+}
+
+func same(v int64) int64 { return v }
+
+// stresses are the kinds of stress days. Prices are in microdollars per kWh.
+var stresses = []stress{
+	{"spike", "the cheapest site's price is 3 $/kWh from 12:00 to 18:00", cheapest, [2]int{12, 18},
+		func(int64) int64 { return 3_000_000 }, same},
+	{"drought", "the cleanest site has no wind all day: five times the carbon, three times the price", cleanest, [2]int{0, 24},
+		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }},
+	{"negative", "the dearest site pays 50 $/MWh from 10:00 to 15:00", dearest, [2]int{10, 15},
+		func(int64) int64 { return -50_000 }, same},
+}
+
+// Stresses returns the names of the stress days that a scenario can be made.
+func Stresses() []string {
+	var out []string
+	for _, x := range stresses {
+		out = append(out, x.name)
+	}
+	return out
+}
+
+// Stress returns a scenario as it would be on a stress day of a kind.
+func Stress(s script.Scenario, kind string) (script.Scenario, error) {
+	k := slices.IndexFunc(stresses, func(x stress) bool { return x.name == kind })
+	if k < 0 {
+		return s, fmt.Errorf("bench: no stress is named %q; there are %q", kind, Stresses())
+	}
+	x := stresses[k]
+	hit := x.site(s)
+	s.Sites = slices.Clone(s.Sites)
+	site := &s.Sites[hit]
+	site.Signals = maps.Clone(site.Signals)
+	change := func(q protocol.Quantity, to func(int64) int64) {
+		points := slices.Clone(site.Signals[q])
+		for i, p := range points {
+			if h := p.At.Sub(s.Start.Floor(24 * time.Hour)).Hours(); h >= float64(x.hours[0]) && h < float64(x.hours[1]) {
+				points[i].Value = to(p.Value)
+			}
+		}
+		site.Signals[q] = points
+	}
+	change(protocol.GridPrice, x.price)
+	change(protocol.GridCarbon, x.grams)
+	s.Name += "-" + x.name
+	s.About = x.about
+	s.Notes = append(slices.Clone(s.Notes), fmt.Sprintf("%s: %s", site.Name, x.about))
+	sum := sha256.Sum256([]byte(s.Hash + x.name))
+	s.Hash = hex.EncodeToString(sum[:])
+	return s, nil
+}
+
+// mean returns a site's mean of a quantity over the day of arrivals.
+func mean(s script.Scenario, site int, q protocol.Quantity) float64 {
+	sum, n := 0.0, 0
+	for _, p := range s.Sites[site].Signals[q] {
+		if p.At >= s.Start && p.At < s.End {
+			sum += float64(p.Value)
+			n++
+		}
+	}
+	return sum / float64(max(n, 1))
+}
+
+func least(s script.Scenario, value func(site int) float64) int {
+	best := 0
+	for i := range s.Sites {
+		if value(i) < value(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+func cheapest(s script.Scenario) int {
+	return least(s, func(i int) float64 { return mean(s, i, protocol.GridPrice) })
+}
+
+func cleanest(s script.Scenario) int {
+	return least(s, func(i int) float64 { return mean(s, i, protocol.GridCarbon) })
+}
+
+func dearest(s script.Scenario) int {
+	return least(s, func(i int) float64 { return -mean(s, i, protocol.GridPrice) })
+}
+
+// Kappas are the carbon prices of a sweep, in dollars per tonne.
+var Kappas = []int64{0, 25, 50, 100, 200, 400, 800}
+
+// Weigh returns a scenario with another price of carbon.
+func Weigh(s script.Scenario, dollars int64) script.Scenario {
+	s.Weights.Kappa = protocol.Microdollars(dollars) * 1_000_000
+	sum := sha256.Sum256([]byte(fmt.Sprint(s.Hash, "kappa", dollars)))
+	s.Hash = hex.EncodeToString(sum[:])
+	return s
+}

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Summary is one entry over all scenarios and seeds.
+type Summary struct {
+	Entry  string `json:"entry"`
+	Rows   int    `json:"rows"`
+	Best   int    `json:"best"` // rows in which no other entry has a lower objective of jobs
+	Gap    Spread `json:"gap"`  // to the bound, jobs alone
+	Idle   Spread `json:"idle_gap"`
+	Late   Spread `json:"late"` // part of jobs
+	WaitH  Spread `json:"wait_h"`
+	Carbon Versus `json:"carbon"` // of busy energy
+	Cost   Versus `json:"cost"`
+}
+
+// A Versus is a change against a baseline on the same scenario and seed, as a
+// part: -0.3 is 30 % less. Where there is no such baseline it has no rows.
+type Versus struct {
+	FIFO      Spread `json:"home_fifo"`           // busy energy
+	Least     Spread `json:"k8s_least"`           //
+	IdleFIFO  Spread `json:"home_fifo_with_idle"` // idle draw included
+	IdleLeast Spread `json:"k8s_least_with_idle"` //
+}
+
+// A Spread is how a figure lies over rows.
+type Spread struct {
+	N      int     `json:"n"`
+	Median float64 `json:"median"`
+	Mean   float64 `json:"mean"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+func spread(values []float64) (s Spread) {
+	if s.N = len(values); s.N == 0 {
+		return s
+	}
+	values = slices.Sorted(slices.Values(values))
+	s.Low, s.High = values[0], values[s.N-1]
+	s.Median = (values[(s.N-1)/2] + values[s.N/2]) / 2
+	for _, v := range values {
+		s.Mean += v / float64(s.N)
+	}
+	return s
+}
+
+// Summarize gathers rows by entry, in the order in which entries first occur.
+func Summarize(rows []Row) []Summary {
+	days := make(map[string][]Row)
+	var order []string
+	byEntry := make(map[string][]Row)
+	for _, r := range rows {
+		days[day(r)] = append(days[day(r)], r)
+		if byEntry[r.Entry] == nil {
+			order = append(order, r.Entry)
+		}
+		byEntry[r.Entry] = append(byEntry[r.Entry], r)
+	}
+	out := make([]Summary, len(order))
+	for i, entry := range order {
+		out[i] = summarize(entry, byEntry[entry], days)
+	}
+	return out
+}
+
+// day names what rows of several entries have in common.
+func day(r Row) string { return r.Hash }
+
+func summarize(entry string, rows []Row, days map[string][]Row) Summary {
+	var gap, idle, late, wait []float64
+	s := Summary{Entry: entry, Rows: len(rows)}
+	for _, r := range rows {
+		if r.BoundUSD > 0 {
+			gap = append(gap, r.Gap)
+		}
+		if r.IdleBound > 0 {
+			idle = append(idle, r.IdleGap)
+		}
+		late = append(late, float64(r.Totals.Late)/float64(max(r.Totals.Jobs, 1)))
+		wait = append(wait, r.Totals.WaitS.Mean/3600)
+		best := true
+		for _, o := range days[day(r)] {
+			// A policy that sees the future is no rival.
+			best = best && (o.JobsUSD >= r.JobsUSD || strings.Contains(o.Entry, "/"))
+		}
+		if best && !strings.Contains(entry, "/") {
+			s.Best++
+		}
+	}
+	s.Gap, s.Idle, s.Late, s.WaitH = spread(gap), spread(idle), spread(late), spread(wait)
+	s.Carbon = versus(rows, days, func(r Row) float64 { return r.BusyKg }, func(r Row) float64 { return r.Totals.CarbonKg })
+	s.Cost = versus(rows, days, func(r Row) float64 { return r.BusyCostUSD }, func(r Row) float64 { return r.Totals.CostUSD })
+	return s
+}
+
+// versus compares rows with the two baselines of their day.
+func versus(rows []Row, days map[string][]Row, busy, all func(Row) float64) Versus {
+	against := func(baseline string, value func(Row) float64) Spread {
+		var out []float64
+		for _, r := range rows {
+			for _, o := range days[day(r)] {
+				if o.Entry == baseline && value(o) > 0 {
+					out = append(out, value(r)/value(o)-1)
+				}
+			}
+		}
+		return spread(out)
+	}
+	const fifo, least = "home-fifo", "k8s-least-allocated"
+	return Versus{against(fifo, busy), against(least, busy), against(fifo, all), against(least, all)}
+}

@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// A column is one figure of a row.
+type column struct {
+	head, unit string
+	places     int
+	of         func(Row) float64
+}
+
+var columns = []column{
+	{"jobs' objective", "$", 2, func(r Row) float64 { return r.JobsUSD }},
+	{"gap", "%", 1, func(r Row) float64 { return 100 * r.Gap }},
+	{"gap with idle", "%", 1, func(r Row) float64 { return 100 * r.IdleGap }},
+	{"objective", "$", 2, func(r Row) float64 { return r.Totals.ObjectiveUSD }},
+	{"carbon", "kg", 1, func(r Row) float64 { return r.Totals.CarbonKg }},
+	{"busy carbon", "kg", 1, func(r Row) float64 { return r.BusyKg }},
+	{"cost", "$", 2, func(r Row) float64 { return r.Totals.CostUSD }},
+	{"busy cost", "$", 2, func(r Row) float64 { return r.BusyCostUSD }},
+	{"energy", "kWh", 1, func(r Row) float64 { return r.Totals.EnergyKWh }},
+	{"wait", "h", 2, func(r Row) float64 { return r.Totals.WaitS.Mean / 3600 }},
+	{"JCT", "h", 2, func(r Row) float64 { return r.Totals.JCTS.Mean / 3600 }},
+	{"slowdown", "", 2, func(r Row) float64 { return r.Totals.Slowdown.Mean }},
+	{"late", "%", 2, func(r Row) float64 { return 100 * float64(r.Totals.Late) / float64(max(r.Totals.Jobs, 1)) }},
+	{"unplaced", "jobs", 0, func(r Row) float64 { return float64(r.Totals.Unplaced) }},
+	{"GPU use", "%", 1, func(r Row) float64 { return 100 * r.Totals.GPUUtil }},
+}
+
+func (c column) text(r Row) string { return strconv.FormatFloat(c.of(r), 'f', c.places, 64) }
+
+func (c column) title() string {
+	if c.unit == "" {
+		return c.head
+	}
+	return c.head + " " + c.unit
+}
+
+// Markdown writes the summary, then a table for each scenario.
+func Markdown(w io.Writer, rows []Row) error {
+	b := new(strings.Builder)
+	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, not counting policies that see the future.\n\n")
+	fmt.Fprintf(b, "| policy | rows | best | gap %% | mean gap %% | gap with idle %% | carbon vs home-fifo %% | cost vs home-fifo %% | carbon vs k8s-least %% | cost vs k8s-least %% | late %% | wait h |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, s := range Summarize(rows) {
+		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Entry, s.Rows, s.Best,
+			s.Gap.text(100, 1), mean1(s.Gap), s.Idle.text(100, 1),
+			both(s.Carbon.FIFO, s.Carbon.IdleFIFO), both(s.Cost.FIFO, s.Cost.IdleFIFO),
+			both(s.Carbon.Least, s.Carbon.IdleLeast), both(s.Cost.Least, s.Cost.IdleLeast),
+			s.Late.text(100, 2), s.WaitH.text(1, 2))
+	}
+	last := ""
+	for _, r := range rows {
+		if day(r) != last {
+			last = day(r)
+			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n| policy |", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.BoundUSD, r.IdleBound)
+			for _, c := range columns {
+				fmt.Fprintf(b, " %s |", c.title())
+			}
+			fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("--:|", len(columns)))
+		}
+		fmt.Fprintf(b, "| %s |", r.Entry)
+		for _, c := range columns {
+			fmt.Fprintf(b, " %s |", c.text(r))
+		}
+		fmt.Fprintln(b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s Spread) text(scale float64, places int) string {
+	if s.N == 0 {
+		return "–"
+	}
+	f := func(v float64) string { return strconv.FormatFloat(scale*v, 'f', places, 64) }
+	if s.N == 1 {
+		return f(s.Median)
+	}
+	return fmt.Sprintf("%s [%s..%s]", f(s.Median), f(s.Low), f(s.High))
+}
+
+func mean1(s Spread) string {
+	if s.N == 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(100*s.Mean, 'f', 1, 64)
+}
+
+func both(busy, idle Spread) string {
+	if busy.N == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%+.1f (%+.1f)", 100*busy.Median, 100*idle.Median)
+}
+
+// CSV writes one line for each row.
+func CSV(w io.Writer, rows []Row) error {
+	out := csv.NewWriter(w)
+	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "load", "bound_usd", "idle_bound_usd"}
+	for _, c := range columns {
+		head = append(head, strings.ReplaceAll(c.title(), " ", "_"))
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		number := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
+		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), r.Entry, number(r.KappaUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
+		for _, c := range columns {
+			line = append(line, strconv.FormatFloat(c.of(r), 'f', 4, 64))
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
