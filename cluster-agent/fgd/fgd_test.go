@@ -37,8 +37,7 @@ func TestPlaceAndRelease(t *testing.T) {
 	}
 }
 
-// TestEmptyPublishedCluster is the figure of specification §5, in kind: on a
-// cluster of idle nodes F is not 0, because CPU-only classes count.
+// On a cluster of idle nodes F is not 0, because CPU-only classes count (§5).
 func TestEmptyClusterHasFragments(t *testing.T) {
 	c, err := New(Config{}, []Node{{GPUs: 8, CPU: 1000}}, []Class{{Request: Request{CPU: 500}, Count: 1}, {Request: Request{GPUs: 1, Milli: 1000}, Count: 3}})
 	if err != nil {

@@ -16,6 +16,13 @@ func TestDefaultTrace(t *testing.T) {
 	if len(trace.Target) != 35 {
 		t.Errorf("the target has %d classes; want 35 (§3)", len(trace.Target))
 	}
+	idle, err := fgd.New(fgd.Config{}, trace.Nodes, trace.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if num, den := idle.Fragment(); round2(float64(num)/float64(den)) != 866232.55 {
+		t.Errorf("F of the idle cluster is %d/%d; want 866,232.55 (§5)", num, den)
+	}
 	for _, tc := range []struct {
 		policy fgd.Policy
 		failed [2]float64
