@@ -186,7 +186,7 @@ func TestWhatArrivedYesterdayIsExpectedToday(t *testing.T) {
 	for h := range 24 {
 		a.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(h)), GPUs: 2, Share: 1000, Arrival: at(float64(h)), Run: time.Hour, Deadline: at(float64(h) + 4)})
 	}
-	a.see(protocol.Job{ID: "0", GPUs: 2, Share: 1000, Arrival: at(0)})        // seen before
+	a.see(protocol.Job{ID: "5", GPUs: 2, Share: 1000, Arrival: at(5)})        // seen before
 	a.see(protocol.Job{ID: "cpu", CPU: 1000, Arrival: at(1), Run: time.Hour}) // holds no GPU
 	now := at(24)
 	got := a.expect(now, 400)

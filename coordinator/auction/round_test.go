@@ -99,6 +99,17 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 		if proof.Bound > best || best > proof.Primal {
 			t.Fatalf("bound %d, best %d, primal %d", proof.Bound, best, proof.Primal)
 		}
+		// The bound does not lean on the choice it came with: beside the worst one
+		// it is below the best too.
+		worst := make([]int, len(choice))
+		for i, c := range choice {
+			if worst[i] = -1; c >= 0 {
+				worst[i] = len(p.lots[i]) - 1
+			}
+		}
+		if bound := p.certify(worst).Bound; bound > best {
+			t.Fatalf("beside the worst choice the bound is %d, and the best %d", bound, best)
+		}
 		jobs, cost := 0, protocol.Microdollars(0)
 		for i, c := range choice {
 			if c >= 0 {

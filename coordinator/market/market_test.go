@@ -67,6 +67,27 @@ func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
 	}
 }
 
+func TestARuleIsToldOfSitesByName(t *testing.T) {
+	names := []string{"bern", "kiel", "oslo", "rome", "york"}
+	s := newStage(t, names...)
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	for _, name := range []string{"york", "kiel", "bern", "rome", "oslo"} {
+		s.offer(name, menu("train", s.option(time.Minute, time.Hour)))
+	}
+	var sites, menus []string
+	for _, x := range s.rule.rounds[0].Sites {
+		sites = append(sites, x.Name)
+	}
+	for _, x := range s.rule.rounds[0].Lots[0].Menus {
+		menus = append(menus, x.Site)
+	}
+	// The job may run at two of them.
+	if !slices.Equal(sites, names) || !slices.Equal(menus, []string{"bern", "oslo"}) {
+		t.Errorf("the rule is told of sites %v with menus %v", sites, menus)
+	}
+}
+
 func TestARoundClosesWithoutASilentSite(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
@@ -125,7 +146,10 @@ func TestAJobThatNobodyTakesIsRefusedWhenPatienceEnds(t *testing.T) {
 func TestADeclinedJobIsInTheNextRoundUnderANewEpoch(t *testing.T) {
 	s := sold(t)
 	s.tell("agent/oslo", protocol.Decline{Job: "train", Epoch: 1})
-	s.wait()
+	declined := s.now
+	if s.wait(); s.now != declined.Add(time.Second) {
+		t.Errorf("called again at %v, declined at %v", s.now, declined)
+	}
 	if n := len(the[protocol.Call](s).Jobs); n != 1 {
 		t.Fatalf("%d jobs called", n)
 	}

@@ -13,7 +13,8 @@ import (
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 // soonest is a rule simple enough to foresee: each lot goes to the option that
-// starts first, and waits a minute if there is none. Money decides ties, then
+// starts first, and waits a minute and
+// a little if there is none. Money decides ties, then
 // the site's name.
 type soonest struct{ rounds []auction.Round }
 
@@ -22,7 +23,7 @@ func (s *soonest) Shadow() []protocol.Price { return nil }
 func (s *soonest) Clear(r auction.Round) (out auction.Outcome) {
 	s.rounds = append(s.rounds, r)
 	for _, l := range r.Lots {
-		d := auction.Decision{Verdict: auction.Hold, Until: r.Now.Add(time.Minute), Why: protocol.Reason{Code: protocol.Waiting}}
+		d := auction.Decision{Verdict: auction.Hold, Until: r.Now.Add(time.Minute) + 7, Why: protocol.Reason{Code: protocol.Waiting}}
 		for _, m := range l.Menus {
 			for _, o := range m.Options {
 				if d.Verdict == auction.Hold || o.Start < d.Option.Start || o.Start == d.Option.Start && o.Money < d.Option.Money {

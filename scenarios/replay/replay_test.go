@@ -111,11 +111,13 @@ type hub struct {
 	lose   func(protocol.Message) bool
 	double bool
 	shut   protocol.Party
+	slow   protocol.Party // what it says comes a little later
 }
 
 type port struct {
 	bus.Port
 	hub *hub
+	who protocol.Party
 }
 
 func (h *hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
@@ -123,10 +125,17 @@ func (h *hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
 	if who == h.shut && err == nil {
 		err = p.Close()
 	}
-	return port{p, h}, err
+	return port{p, h, who}, err
 }
 
 func (p port) Say(ctx context.Context, ms ...protocol.Message) error {
+	if p.who == p.hub.slow {
+		go func() {
+			time.Sleep(2 * time.Millisecond)
+			_ = p.Port.Say(ctx, ms...)
+		}()
+		return nil
+	}
 	for _, m := range ms {
 		if p.hub.lose != nil && p.hub.lose(m) {
 			continue
@@ -165,6 +174,21 @@ func TestABusThatSaysAllTwiceChangesNothing(t *testing.T) {
 	once, twice := record(t, new(membus.Hub)), record(t, &hub{Hub: new(membus.Hub), double: true})
 	if fmt.Sprint(once) != fmt.Sprint(twice) || len(once) != 6 {
 		t.Errorf("once\n%v\ntwice\n%v", once, twice)
+	}
+}
+
+func TestABusThatIsSlowForSomeChangesNothing(t *testing.T) {
+	both := func(h bus.Hub) (heard []protocol.Message) {
+		ear := named("submitter")
+		stage := stageOf(ear, named("agent/a", noon, noon.Add(time.Hour)), named("agent/b", noon, noon.Add(time.Hour)))
+		if _, err := Run(t.Context(), h, stage, Config{Start: noon}); err != nil {
+			t.Fatal(err)
+		}
+		return ear.heard
+	}
+	usual, slow := both(new(membus.Hub)), both(&hub{Hub: new(membus.Hub), slow: "agent/a"})
+	if fmt.Sprint(usual) != fmt.Sprint(slow) || len(usual) != 4 {
+		t.Errorf("heard\n%v, and with a slow agent/a\n%v", usual, slow)
 	}
 }
 

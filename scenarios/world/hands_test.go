@@ -126,8 +126,11 @@ func TestAJobDrawsWhatItTrulyDraws(t *testing.T) {
 // The meter of a site integrates its whole draw, jobs are counted each for
 // itself: both agree to the millijoule in every hour.
 func TestTheMeterIsJobsAndIdleToTheMillijoule(t *testing.T) {
+	truth := func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
+		return plan + 1001*protocol.Milliwatts(len(id))
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+		h, a := NewHands("oslo", nodes(), power.Default(), noon, truth), newAgent()
 		drawn, now, launched, exited := map[protocol.Time]protocol.Millijoules{}, noon, 0, 0
 		hear := func(said []protocol.Message) {
 			for _, m := range said {
