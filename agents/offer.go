@@ -37,15 +37,6 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	return a.say(now, protocol.Coordinator, o)
 }
 
-// keep keeps the node of the queue's first job for it alone, until the returned
-// function is called: nobody is offered, nor takes, what it waits for.
-func (a *Agent) keep(now protocol.Time) (free func()) {
-	if len(a.queue) == 0 {
-		return func() {}
-	}
-	return a.fleet.Keep(now, a.queue[0].job)
-}
-
 // look brings the outlook up to now. It changes with the hour and with what the
 // feed says, not from call to call.
 func (a *Agent) look(now protocol.Time) {

@@ -93,26 +93,51 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 	}, true
 }
 
-// advance starts what it can of the queue, in its order. The first job that
-// does not fit keeps the node on which it will fit soonest: nothing behind it
-// may start there. So small jobs pass a large one and do not hold it up for
-// ever.
+// advance starts what it can of the queue, in its order.
 func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
-	var kept []reserved
-	free := func() {}
-	for _, r := range a.queue {
+	waiting := a.queue
+	a.queue = nil
+	frees := []func(){}
+	for _, r := range waiting {
 		if launch, ok := a.start(now, r.job, r.award); ok {
 			said = append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
 			continue
 		}
-		if len(kept) == 0 {
-			free = a.fleet.Keep(now, r.job)
-		}
-		kept = append(kept, r)
+		frees = append(frees, a.hold(now, r, len(a.queue) == 0))
+		a.queue = append(a.queue, r)
 	}
-	free()
-	a.queue = kept
+	for _, free := range frees {
+		free()
+	}
 	return said
+}
+
+// keep keeps nodes for the jobs that wait in the queue while others are offered
+// room or started, until the returned function is called.
+func (a *Agent) keep(now protocol.Time) (free func()) {
+	frees := make([]func(), len(a.queue))
+	for i, r := range a.queue {
+		frees[i] = a.hold(now, r, i == 0)
+	}
+	return func() {
+		for _, free := range frees {
+			free()
+		}
+	}
+}
+
+// hold keeps, for a job in the queue, the node on which it will fit soonest, if
+// it is the first or wants several GPUs. So small jobs pass a large one and do
+// not hold it up for ever.
+func (a *Agent) hold(now protocol.Time, r reserved, first bool) (free func()) {
+	if !first && r.job.GPUs < 2 {
+		return func() {}
+	}
+	model := ""
+	if a.cfg.Habit.Choose {
+		model = r.award.Option.Model
+	}
+	return a.fleet.Keep(now, r.job, model)
 }
 
 func (a *Agent) started(now protocol.Time, s protocol.Started) {

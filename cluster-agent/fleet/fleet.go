@@ -48,6 +48,7 @@ type node struct {
 	Node
 	jobs  []*Run        // by planned end, then id
 	empty protocol.Time // since when nothing runs here; 0: since ever
+	kept  protocol.Time // for a job that waits, until it will have run; 0: for nobody
 }
 
 // A pool is all nodes with one GPU model, or all without.

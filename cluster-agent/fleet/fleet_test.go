@@ -180,7 +180,7 @@ func TestKeepKeepsTheNodeWhereAJobFitsSoonest(t *testing.T) {
 	f := must(t, box("a", "V100", 2), box("b", "V100", 2))
 	start(t, f, noon, job("long", 2), 5*time.Hour)
 	start(t, f, noon, job("short", 1), time.Hour)
-	free := f.Keep(noon, job("large", 2))
+	free := f.Keep(noon, job("large", 2), "")
 	if _, ok := f.Place(noon, job("small", 1), "V100"); ok {
 		t.Error("a small job takes the node that is kept")
 	}
@@ -188,7 +188,7 @@ func TestKeepKeepsTheNodeWhereAJobFitsSoonest(t *testing.T) {
 	if _, ok := f.Place(noon, job("small", 1), "V100"); !ok {
 		t.Error("the node is still kept")
 	}
-	f.Keep(noon, job("impossible", 3))()
+	f.Keep(noon, job("impossible", 3), "")()
 }
 
 // Two jobs hold ten of sixteen GiB on each device: shares are left, memory is not.

@@ -149,22 +149,27 @@ func (f *Fleet) earliest(now protocol.Time, j protocol.Job, model string) (best 
 		if j.GPUs > 0 && (model != "" && n.Model != model || len(j.Models) > 0 && !slices.Contains(j.Models, n.Model)) || !n.holds(j) {
 			continue
 		}
-		if t := f.firstFit(now, i, j); !ok || t < best {
+		if t := max(f.firstFit(now, i, j), n.kept); !ok || t < best {
 			best, at, ok = t, i, true
 		}
 	}
 	return best, at, ok
 }
 
-// Keep keeps the node on which a job will find room soonest for it alone, until
-// the returned function is called.
-func (f *Fleet) Keep(now protocol.Time, j protocol.Job) (free func()) {
-	_, at, ok := f.earliest(now, j, "")
-	if !ok {
+// Keep keeps the node on which a job will find room soonest, on a model or on
+// any that will do, for it alone, until the returned function is called. A node
+// is kept for one job at a time.
+func (f *Fleet) Keep(now protocol.Time, j protocol.Job, model string) (free func()) {
+	fits, at, ok := f.earliest(now, j, model)
+	if !ok || f.nodes[at].kept != 0 {
 		return func() {}
 	}
+	f.nodes[at].kept = fits.Add(j.Run)
 	f.cluster.Cordon(at, true)
-	return func() { f.cluster.Cordon(at, false) }
+	return func() {
+		f.nodes[at].kept = 0
+		f.cluster.Cordon(at, false)
+	}
 }
 
 // firstFit returns when a node that could hold j has room for it, its jobs

@@ -20,6 +20,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/bound"
 	"github.com/gridbid/gridbid/scenarios/report"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -33,6 +34,7 @@ type replayFlags struct {
 	json     string
 	report   string
 	speed    float64
+	noBound  bool
 }
 
 func newReplayCommand() *cobra.Command {
@@ -71,6 +73,7 @@ over either bus.`,
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
 	fl.StringVar(&f.report, "report", "", "write a page with charts, and the charts as SVG and PNG, into this `FOLDER`")
 	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds in one second (default: as fast as it goes)")
+	fl.BoolVar(&f.noBound, "no-bound", false, "do not compute what no scheduler could have gone below")
 	return cmd
 }
 
@@ -107,6 +110,17 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 		day.Policies = append(day.Policies, busy(day, res))
 	}
 	show.stop()
+	if !f.noBound {
+		fmt.Fprintf(talk, "computing the clairvoyant bound\n")
+		c, err := bound.Of(s, bound.Config{})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			all[i] = all[i].Bounded(c.BoundUSD)
+			day.Policies[i].Totals = all[i]
+		}
+	}
 	return f.tell(cmd, s, all, day)
 }
 

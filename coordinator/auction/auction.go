@@ -16,6 +16,8 @@
 package auction
 
 import (
+	"time"
+
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -141,20 +143,36 @@ func (a *Auction) Clear(r Round) Outcome {
 	return out
 }
 
-// decide turns the chosen option of a lot into words. A job that could be done
-// nowhere at all is held until the next full round: rooms and sites come back.
+// decide turns the chosen option of a lot into words. What can start now is
+// awarded; what the plan runs later is held. A lot that nobody can start now and
+// that has no time to lose goes into the queue of the site that will have room
+// for it soonest at least cost: only a site can keep a node for it.
 func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
-	if c < 0 {
+	if len(cands) == 0 {
 		return wait(r, cands)
 	}
-	k := cands[c]
-	if k.Start <= r.Now {
+	k := cands[max(c, 0)]
+	if c >= 0 && k.Start <= r.Now {
 		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}
-	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	d := wait(r, cands)
+	if d.Why.Code == protocol.Waiting && urgent(l.Job, k) {
+		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Waiting}}
+	}
+	if c < 0 {
+		return d
+	}
+	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	d.Site, d.Option, d.Until = k.site, k.Option, min(k.Start, r.Next)
 	return d
+}
+
+// spare is how much time a job must have left for it to wait for room without a
+// site that keeps it.
+const spare = 2 * time.Hour
+
+func urgent(j protocol.Job, k candidate) bool {
+	return !j.Deferrable || j.Deadline.Sub(k.Finish) < spare
 }
 
 // wait holds a lot that has no place in the plan until the first of its options

@@ -42,6 +42,14 @@ type Totals struct {
 	CostUSD      float64 `json:"cost_usd"` // of that energy
 	ObjectiveUSD float64 `json:"objective_usd"`
 
+	// Of the jobs alone, without the idle draw of the sites: what a scheduler
+	// decides directly. Bound is what no scheduler could have gone below, all
+	// arrivals, prices and intensities known (scenarios/bound); 0 where it was not
+	// computed. GapToBound is JobsUSD / BoundUSD - 1.
+	JobsUSD    float64 `json:"jobs_usd"`
+	BoundUSD   float64 `json:"bound_usd"`
+	GapToBound float64 `json:"gap_to_bound"`
+
 	IdleKWh     float64 `json:"idle_kwh"`
 	IdleKg      float64 `json:"idle_kg"`
 	IdleUSD     float64 `json:"idle_usd"`
@@ -146,6 +154,17 @@ func (b *Book) bill(t *Totals, terms protocol.Terms, w protocol.Weights) {
 	t.DelayUSD, t.LateUSD = terms.Delay.Dollars(), terms.Late.Dollars()
 	t.PaidUSD = paid.Dollars()
 	t.ObjectiveUSD = terms.Total().Dollars()
+	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).Dollars()
+}
+
+// Bounded returns t held against a bound of its jobs' objective. A bound of
+// nothing or less, as negative prices give, has no ratio to it.
+func (t Totals) Bounded(usd float64) Totals {
+	t.BoundUSD = usd
+	if usd > 0 {
+		t.GapToBound = t.JobsUSD/usd - 1
+	}
+	return t
 }
 
 // cost returns what a job cost beside its energy. One that did not end is

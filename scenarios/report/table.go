@@ -25,12 +25,13 @@ type column struct {
 // 100 columns.
 var cost = []column{
 	{"objective", "$", func(t record.Totals) float64 { return t.ObjectiveUSD }, money, true},
+	{"gap", "%", func(t record.Totals) float64 { return 100 * t.GapToBound }, gap, true},
 	{"cost", "$", func(t record.Totals) float64 { return t.CostUSD }, money, true},
 	{"carbon", "kg", func(t record.Totals) float64 { return t.CarbonKg }, one, true},
 	{"energy", "kWh", func(t record.Totals) float64 { return t.EnergyKWh }, one, true},
 	{"late", "jobs", func(t record.Totals) float64 { return float64(t.Late) }, whole, true},
-	{"unplaced", "jobs", func(t record.Totals) float64 { return float64(t.Unplaced) }, whole, true},
-	{"GPU use", "%", func(t record.Totals) float64 { return 100 * t.GPUUtil }, one, false},
+	{"unpl.", "jobs", func(t record.Totals) float64 { return float64(t.Unplaced) }, whole, true},
+	{"GPU", "%", func(t record.Totals) float64 { return 100 * t.GPUUtil }, one, false},
 	{"frag.", "%", func(t record.Totals) float64 { return 100 * t.FragRatio }, one, true},
 }
 
@@ -107,6 +108,14 @@ func whole(v float64) string { return grouped(int64(v)) }
 func one(v float64) string   { return fixed(v, 1) }
 func two(v float64) string   { return fixed(v, 2) }
 func money(v float64) string { return fixed(v, 2) }
+
+// gap shows a gap that was not computed, or has no meaning, as a dash.
+func gap(v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return fixed(v, 1)
+}
 
 // fixed returns v with a fixed number of decimals and grouped thousands.
 func fixed(v float64, decimals int) string {

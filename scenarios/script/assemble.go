@@ -45,6 +45,7 @@ func (l library) assemble(s spec, o Options) (Scenario, error) {
 	if err := out.fleets(s); err != nil {
 		return Scenario{}, err
 	}
+	out.settle(s.Jobs.Count > 0)
 	if busy, ok := out.busy(); ok {
 		out.note("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
 	}
@@ -151,6 +152,44 @@ func (j jobsSpec) habits() invent.Habits {
 
 func (out *Scenario) note(format string, args ...any) {
 	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
+}
+
+// settle lifts limits that were drawn by dice where no node could keep them: a
+// job that only its home may run, and whose home has nothing to hold it, may run
+// anywhere; an invented job for models that come in too small nodes takes any.
+// What a trace itself says of a job stays as it is.
+func (out *Scenario) settle(invented bool) {
+	lifted := 0
+	for i := range out.Jobs {
+		j := &out.Jobs[i]
+		if len(j.Regions) > 0 && !out.holds(*j) {
+			j.Regions = nil
+			lifted++
+		}
+		if invented && !out.holds(*j) {
+			j.Models = nil
+			lifted++
+		}
+	}
+	if lifted > 0 {
+		out.note("%d drawn limits of region or model were lifted, because no node could have kept them", lifted)
+	}
+}
+
+// holds reports whether some node could run j were it empty.
+func (out *Scenario) holds(j protocol.Job) bool {
+	for _, site := range out.Sites {
+		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
+			continue
+		}
+		for _, n := range site.Nodes {
+			if j.CPU <= n.CPU && j.Memory <= n.Memory && j.GPUs <= n.GPUs &&
+				(j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, n.Model)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // busy returns how much of the fleets' GPU-hours between Start and End the jobs
