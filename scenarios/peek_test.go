@@ -12,6 +12,20 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
+// published returns the first hour of which nothing is known at an instant: the
+// next; or with a day-ahead market, which publishes at noon, the end of
+// tomorrow or of today. It is told here apart from package grid.
+func published(dayAhead bool, at protocol.Time) protocol.Time {
+	switch today := at.Floor(24 * time.Hour); {
+	case !dayAhead:
+		return at.Floor(time.Hour).Add(time.Hour)
+	case at.Go().Hour() < 12:
+		return today.Add(24 * time.Hour)
+	default:
+		return today.Add(48 * time.Hour)
+	}
+}
+
 // noisy returns s with noise in place of every value that is not known at an
 // instant.
 func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, int) {
@@ -20,7 +34,7 @@ func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, i
 	for i, site := range s.Sites {
 		signals := make(map[protocol.Quantity][]protocol.Point)
 		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
-			known := publishes(site, what).Until(at)
+			known := published(what == protocol.GridPrice && site.DayAhead, at)
 			for _, p := range site.Signals[what] {
 				if p.At >= known {
 					p.Value = 1000 + dice.Int64N(900)
