@@ -214,3 +214,21 @@ func TestAJobPastItsEndIsExpectedAnyMoment(t *testing.T) {
 		t.Errorf("room %v; the GPU is not free before the job has ended", free)
 	}
 }
+
+func TestEachJobThatWaitsKeepsANodeOfItsOwn(t *testing.T) {
+	f := must(t, box("a", "V100", 2), box("b", "V100", 2), box("c", "T4", 2))
+	first := f.Keep(noon, job("first", 2), "V100")
+	second := f.Keep(noon, job("second", 2), "V100")
+	if _, ok := f.Place(noon, job("small", 1), "V100"); ok {
+		t.Error("two nodes are kept, and a small job takes one")
+	}
+	if _, ok := f.Place(noon, job("small", 1), "T4"); !ok {
+		t.Error("a node of another model is kept too")
+	}
+	f.Keep(noon, job("third", 2), "V100")() // finds none, and frees none
+	second()
+	if _, ok := f.Place(noon, job("small", 1), "V100"); !ok {
+		t.Error("the second node is still kept")
+	}
+	first()
+}

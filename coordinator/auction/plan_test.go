@@ -20,6 +20,8 @@ func at(hours float64) protocol.Time { return noon + protocol.Time(hours*3_600_0
 func show(out Outcome) (text string) {
 	for _, d := range out.Decisions {
 		switch {
+		case d.Queue:
+			text += fmt.Sprintf("queue of %s for %s; ", d.Site, d.Option.Start.Go().Format("15:04"))
 		case d.Verdict == Award:
 			text += fmt.Sprintf("%s %s; ", d.Site, d.Option.Start.Go().Format("15:04"))
 		case d.Site != "":
@@ -35,6 +37,8 @@ func TestWhatBecomesOfARound(t *testing.T) {
 	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
 	now, later, last := option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 5, 6, 5)
 	urgent := func(l Lot) Lot { l.Job.Priority = 1; return l }
+	impatient := func(l Lot) Lot { l.Job.Deferrable = false; return l }
+	due := func(hours float64, l Lot) Lot { l.Job.Deadline = at(hours); return l }
 	for _, c := range []struct {
 		name string
 		lots []Lot
@@ -49,6 +53,9 @@ func TestWhatBecomesOfARound(t *testing.T) {
 		{"of equals the first by name", []Lot{lot("a", 1, m(now)), lot("b", 1, m(now))}, "oslo 12:00; hold 13:00; "},
 		{"what does not fit is not given", []Lot{lot("a", 2, m(now))}, "hold 13:00; "},
 		{"a job without GPUs needs no room", []Lot{lot("a", 1, m(now)), lot("b", 0, m(now))}, "oslo 12:00; oslo 12:00; "},
+		{"who cannot wait and finds no room goes into the queue of a site", []Lot{impatient(lot("a", 1, m(last, later)))}, "queue of oslo for 14:00; "},
+		{"so does who has under two hours to spare", []Lot{due(4.9, lot("a", 1, m(later, last)))}, "queue of oslo for 14:00; "},
+		{"who has two hours waits in the plan", []Lot{due(5, lot("a", 1, m(later, last)))}, "plan 14:00 hold 13:00; "},
 		{"one that starts soon is called again then", []Lot{lot("a", 1, m(option("V100", 0.25, 1, 1)))}, "plan 12:15 hold 12:15; "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
