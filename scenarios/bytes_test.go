@@ -1,8 +1,11 @@
 package scenarios
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus"
@@ -65,6 +68,37 @@ func TestARunHasTheSameBytesOnAnyBusAndAnyNumberOfProcessors(t *testing.T) {
 	}
 	if c := server.Counts(); c.Forged+c.Unreadable+c.UnknownKind+c.Slow != 0 {
 		t.Errorf("NATS dropped messages: %+v", c)
+	}
+}
+
+func TestARunThatIsStoppedSaysSoOnAnyBus(t *testing.T) {
+	server, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for name, hub := range map[string]bus.Hub{"in memory": new(membus.Hub), "over NATS": &server.Hub} {
+		for _, after := range []int{1, 20, 333} {
+			ctx, stop := context.WithCancel(t.Context())
+			n := 0
+			_, err := Play(ctx, small(10), "home-fifo", hub, Options{Record: func(protocol.Message) error {
+				if n++; n == after {
+					stop()
+				}
+				return nil
+			}})
+			if stop(); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, after %d messages: error %v", name, after, err)
+			}
+		}
+	}
+}
+
+func TestAScenarioWithAJobTwiceIsRefused(t *testing.T) {
+	s := small(3)
+	s.Jobs[2].ID = s.Jobs[0].ID
+	if _, err := Set(s, Auction, Forecasts); err == nil || !strings.Contains(err.Error(), "job-0000") {
+		t.Errorf("error %v, want one that names the job", err)
 	}
 }
 

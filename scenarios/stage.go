@@ -69,6 +69,13 @@ func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	seen := make(map[protocol.JobID]bool, len(s.Jobs))
+	for _, j := range s.Jobs {
+		if seen[j.ID] {
+			return nil, fmt.Errorf("scenarios: job %q stands twice: jobs need ids of their own", j.ID)
+		}
+		seen[j.ID] = true
+	}
 	w := Weights(s)
 	st := &Stage{
 		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,

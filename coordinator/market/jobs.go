@@ -8,15 +8,16 @@ import (
 )
 
 // submitted takes in a job. The same job again is no news; another job with the
-// same id is counted and not taken.
+// same id is counted and not taken, and who submitted it is told.
 func (k *Market) submitted(now protocol.Time, from protocol.Party, j protocol.Job) []protocol.Message {
 	if l, ok := k.lots[j.ID]; ok {
 		if reflect.DeepEqual(l.job, j) {
 			k.counts["submitted-twice"]++
-		} else {
-			k.counts["duplicate-id"]++
+			return nil
 		}
-		return nil
+		k.counts["duplicate-id"]++
+		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
+		return []protocol.Message{k.say(now, from, protocol.Refuse{Job: j.ID, Why: why})}
 	}
 	// A job is not called before it arrives, should its submitter's clock be fast.
 	l := &lot{job: j, from: from, due: max(now, j.Arrival).Floor(k.cfg.Gather).Add(k.cfg.Gather)}

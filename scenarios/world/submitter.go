@@ -45,7 +45,9 @@ func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message
 	case protocol.Settled:
 		s.ended[b.Job] = true
 	case protocol.Refuse:
-		s.ended[b.Job] = true
+		if b.Why.Code != protocol.Duplicate { // the first job of that id goes on
+			s.ended[b.Job] = true
+		}
 	}
 	return nil
 }

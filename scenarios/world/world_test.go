@@ -95,6 +95,7 @@ func TestASubmitterCountsEachEndOnce(t *testing.T) {
 	market := protocol.Mouth{Who: protocol.Coordinator}
 	for _, b := range []protocol.Body{
 		protocol.Settled{Job: "a"}, protocol.Settled{Job: "a"}, protocol.Refuse{Job: "b"}, protocol.Hold{Job: "c"},
+		protocol.Refuse{Job: "d", Why: protocol.Reason{Code: protocol.Duplicate}},
 	} {
 		s.Step(noon, market.Say(noon, "", b))
 	}
