@@ -57,7 +57,7 @@ func (j Job) Check() string {
 		return "cpu: a job without GPUs needs some"
 	case j.Run < time.Second || j.Run > MaxRun:
 		return "run: want 1s..720h at the reference clock"
-	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline.Sub(j.Arrival) > 2*MaxRun:
+	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):
 		return "deadline: before the arrival, or over 1440h after it"
 	case j.Priority < -maxPriority || j.Priority > maxPriority:
 		return "priority: want -1000..1000"

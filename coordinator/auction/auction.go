@@ -125,6 +125,9 @@ func (a *Auction) Shadow() []protocol.Price { return a.prices.announce() }
 
 // Clear implements Rule.
 func (a *Auction) Clear(r Round) Outcome {
+	if r.Full {
+		clear(a.plan) // of jobs that are no longer waiting
+	}
 	for _, l := range r.Lots {
 		delete(a.plan, l.Job.ID)
 		a.past.see(l.Job)
