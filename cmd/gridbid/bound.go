@@ -16,6 +16,7 @@ import (
 type boundFlags struct {
 	source
 	steps  int
+	rounds int
 	idle   bool
 	asJSON bool
 	out    string
@@ -44,6 +45,7 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
 	f.flags(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.steps, "steps", 200, "of the search: more are slower and come closer")
+	fl.IntVar(&f.rounds, "schedule", 0, "also search in so many `rounds` for a schedule near the bound, to see how tight it is")
 	fl.BoolVar(&f.idle, "idle", false, "bound the objective with the idle draw of nodes, not of jobs alone")
 	fl.BoolVar(&f.asJSON, "json", false, "write the certificate as JSON on standard output")
 	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
@@ -52,8 +54,11 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
 }
 
 func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
-	if f.steps < 0 || f.steps > 100_000 {
-		return badInput{fmt.Errorf("--steps %d: want 0..100000", f.steps)}
+	switch {
+	case f.steps < 1 || f.steps > 100_000 || f.rounds < 0 || f.rounds > 100_000:
+		return badInput{fmt.Errorf("--steps %d, --schedule %d: want 1..100000 and 0..100000", f.steps, f.rounds)}
+	case f.idle && f.rounds > 0:
+		return badInput{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
 	}
 	s, err := f.load(args)
 	if err != nil {
@@ -72,7 +77,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle})
+	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
 	if err != nil {
 		return err
 	}
@@ -88,7 +93,11 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	if f.asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c)
+	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
+		return err
+	}
+	gap, _ := c.Gap(c.KnownUSD)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "a schedule was found at $%.4f, %.2f %% above it\n", c.KnownUSD, 100*gap)
 	return err
 }
 

@@ -14,12 +14,12 @@ import (
 func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	proof := filepath.Join(t.TempDir(), "proof.json")
 	few := []string{"--max-jobs", "40", "--steps", "20"}
-	out, talk, err := execute(newBoundCommand(), append(few, "--out", proof, "--json")...)
+	out, talk, err := execute(newBoundCommand(), append(few, "--schedule", "5", "--out", proof, "--json")...)
 	if err != nil {
 		t.Fatalf("bound: %v\n%s", err, talk)
 	}
 	var c bound.Certificate
-	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 || c.KnownUSD < c.BoundUSD {
 		t.Fatalf("bound --json: %v, %d jobs, $%v:\n%s", err, c.Jobs, c.BoundUSD, out)
 	}
 	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") {

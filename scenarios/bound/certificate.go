@@ -12,8 +12,9 @@ import (
 
 // Config says how hard to search. The zero of a field is its default.
 type Config struct {
-	Steps int  // default 200
-	Idle  bool // bound the objective with the idle draw of nodes, not of jobs alone
+	Steps  int  // default 200
+	Idle   bool // bound the objective with the idle draw of nodes, not of jobs alone
+	Rounds int  // of a search for a schedule that comes near the bound; default none
 }
 
 // A Certificate proves a bound: anybody can recompute it from the scenario and
@@ -28,9 +29,15 @@ type Certificate struct {
 	Jobs     int              `json:"jobs"`
 	BoundUSD float64          `json:"bound_usd"`
 	FreeUSD  float64          `json:"free_usd"` // the bound if room were without end
-	From     int64            `json:"from_ms"`  // start of the first slot, since 1970
-	Slot     time.Duration    `json:"slot_ns"`
-	Pools    []PricedPool     `json:"pools"`
+
+	// KnownUSD is what the best schedule costs that was found, if one was looked
+	// for and Idle is not set: no bound lies above it. It gives no node more
+	// GPUs than it has, at any half minute; cores and memory are not counted.
+	KnownUSD float64 `json:"known_usd,omitempty"`
+
+	From  int64         `json:"from_ms"` // start of the first slot, since 1970
+	Slot  time.Duration `json:"slot_ns"`
+	Pools []PricedPool  `json:"pools"`
 }
 
 // A PricedPool is what the room of one kind of node is worth.
@@ -57,6 +64,10 @@ func Of(s script.Scenario, cfg Config) (Certificate, error) {
 	}
 	c.FreeUSD = dollars(p.value(nil))
 	p.search(cfg.Steps)
+	if cfg.Rounds > 0 && !cfg.Idle {
+		known, _ := p.known(cfg.Rounds)
+		c.KnownUSD = dollars(known)
+	}
 	c.Pools = p.announce()
 	c.BoundUSD = dollars(p.value(nil))
 	return c, nil

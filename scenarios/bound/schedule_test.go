@@ -1,0 +1,54 @@
+package bound
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A schedule never gives a node more than it has, costs what it says, and
+// nothing that is cheaper than the bound.
+func TestASchedulesRoomAndCostAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := random(t)
+		bound := p.search(40)
+		s := newSchedule(p)
+		for i := range p.jobs {
+			s.put(i, rapid.Bool().Draw(t, "pay"))
+		}
+		s.redo([]int{rapid.IntRange(0, len(p.jobs)-1).Draw(t, "again")}, false)
+		want, sum := 0.0, p.constant
+		for i, x := range s.at {
+			if x.way < 0 {
+				sum += p.jobs[i].never
+				continue
+			}
+			w := &p.jobs[i].ways[x.way]
+			sum += p.cost(&p.jobs[i], w, x.start)
+			first, last := cells(x.start, w.length)
+			want += float64(last-first) * p.jobs[i].gpus
+			if x.start < p.jobs[i].arrival {
+				t.Fatalf("job %d starts at %v, before it arrives at %v", i, x.start, p.jobs[i].arrival)
+			}
+		}
+		held := 0.0
+		for k, nodes := range s.nodes {
+			for _, n := range nodes {
+				for _, h := range n.held {
+					if h < 0 || h > int32(p.pools[k].Size)*1000 {
+						t.Fatalf("a node of %d GPUs gives %d thousandths", p.pools[k].Size, h)
+					}
+					held += float64(h) / 1000
+				}
+			}
+		}
+		if math.Abs(held-want) > 1e-6 {
+			t.Fatalf("nodes give %v GPU-cells; jobs hold %v", held, want)
+		}
+		total, _ := s.total()
+		if math.Abs(total-sum) > 1e-6 || total < bound-1e-6 {
+			t.Fatalf("the schedule says it costs %v; its jobs cost %v; the bound is %v", total, sum, bound)
+		}
+	})
+}
