@@ -45,6 +45,10 @@ type work struct {
 	blocks   []block // cheapest first
 	rest     float64 // no way outside of blocks costs less
 	cut      int     // blocks that there were before some were put into the rest; 0: none were
+
+	picked bool // way last was the favourite, from start since on: most likely it is again
+	last   int
+	since  float64
 }
 
 // A way is how a job may run.
@@ -177,6 +181,11 @@ func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (v
 // way -1 is to take none of them, at no less than the job's rest.
 func (p *problem) favourite(j *work) (wayIndex int, start, value float64) {
 	wayIndex, value = -1, min(j.rest, j.never)
+	if j.picked {
+		if v := p.priced(j, &j.ways[j.last], j.since); v < value {
+			wayIndex, start, value = j.last, j.since, v
+		}
+	}
 	for k := range j.blocks {
 		b := &j.blocks[k]
 		if b.least >= value {
@@ -190,5 +199,6 @@ func (p *problem) favourite(j *work) (wayIndex int, start, value float64) {
 		p.cut(j, 4*len(j.blocks)) // prices have risen past what was kept
 		return p.favourite(j)
 	}
+	j.picked, j.last, j.since = wayIndex >= 0, wayIndex, start
 	return wayIndex, start, value
 }

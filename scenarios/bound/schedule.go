@@ -157,7 +157,7 @@ func (p *problem) known(rounds int) (float64, int) {
 	for range rounds {
 		before := slices.Clone(s.at)
 		part := s.some(order, dice)
-		s.redo(part, dice.IntN(2) == 0)
+		s.redo(part, dice.IntN(4) > 0)
 		if v, n := s.total(); v <= best {
 			best, out = v, n
 			continue
@@ -217,7 +217,7 @@ func (p *problem) bySize() []int {
 		}
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		return cmp.Or(cmp.Compare(p.jobs[y].gpus, p.jobs[x].gpus), cmp.Compare(paid[y], paid[x]))
+		return cmp.Or(cmp.Compare(p.jobs[y].gpus, p.jobs[x].gpus), cmp.Compare(p.jobs[y].delay, p.jobs[x].delay), cmp.Compare(paid[y], paid[x]))
 	})
 	return order
 }
