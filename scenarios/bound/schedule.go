@@ -138,28 +138,45 @@ func (s *schedule) put(i int, pay bool) bool {
 }
 
 // known returns the cost of the best schedule that it finds, and how many jobs
-// it could not place; those are charged as if they never ran. It places big jobs
-// first, at the prices of room, and then again and again takes out those of
-// some hours at random and places them anew.
+// it could not place; those are charged as if they never ran. It places jobs one
+// by one at the prices of room, in a few orders, and then again and again takes
+// out those of some hours at random and places them anew.
 func (p *problem) known(rounds int) (float64, int) {
-	s := newSchedule(p)
-	order := p.bySize()
-	for _, i := range order {
-		s.put(i, true)
-	}
-	for range 2 {
+	var best *schedule
+	least := math.Inf(1)
+	for _, first := range []func(*work) float64{
+		func(j *work) float64 { return j.gpus },
+		func(j *work) float64 { return min(j.delay, 1) },
+		func(j *work) float64 { return -max(j.deadline-j.arrival, 0) },
+	} {
+		s := newSchedule(p)
+		order := p.order(first)
+		for _, i := range order {
+			s.put(i, true)
+		}
 		for _, i := range order {
 			s.redo([]int{i}, false)
 		}
+		s.improve(order, rounds/4)
+		if v, _ := s.total(); v < least {
+			best, least = s, v
+		}
 	}
-	best, out := s.total()
-	dice := rand.New(rand.NewPCG(1, uint64(len(p.jobs))))
+	best.improve(p.order(func(j *work) float64 { return j.gpus }), rounds-3*(rounds/4))
+	return best.total()
+}
+
+// improve takes some jobs out and places them anew, a number of times, and
+// keeps what is no worse.
+func (s *schedule) improve(order []int, rounds int) {
+	best, _ := s.total()
+	dice := rand.New(rand.NewPCG(1, uint64(len(order))))
 	for range rounds {
 		before := slices.Clone(s.at)
 		part := s.some(order, dice)
 		s.redo(part, dice.IntN(4) > 0)
-		if v, n := s.total(); v <= best {
-			best, out = v, n
+		if v, _ := s.total(); v <= best {
+			best = v
 			continue
 		}
 		for _, i := range part {
@@ -170,7 +187,6 @@ func (p *problem) known(rounds int) (float64, int) {
 			s.hold(i, 1)
 		}
 	}
-	return best, out
 }
 
 // redo takes jobs out and places them again, in their order.
@@ -205,9 +221,9 @@ func (s *schedule) some(order []int, dice *rand.Rand) (out []int) {
 	return out
 }
 
-// bySize returns the jobs, big ones first, and of equals those first that pay
-// most for room.
-func (p *problem) bySize() []int {
+// order returns the jobs, those with the most of a figure first, of equals the
+// big ones, then those that cannot wait, then those that pay most for room.
+func (p *problem) order(figure func(*work) float64) []int {
 	order, paid := make([]int, len(p.jobs)), make([]float64, len(p.jobs))
 	for i := range order {
 		order[i] = i
@@ -217,7 +233,9 @@ func (p *problem) bySize() []int {
 		}
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		return cmp.Or(cmp.Compare(p.jobs[y].gpus, p.jobs[x].gpus), cmp.Compare(p.jobs[y].delay, p.jobs[x].delay), cmp.Compare(paid[y], paid[x]))
+		a, b := &p.jobs[x], &p.jobs[y]
+		return cmp.Or(cmp.Compare(figure(b), figure(a)), cmp.Compare(b.gpus, a.gpus),
+			cmp.Compare(b.delay, a.delay), cmp.Compare(paid[y], paid[x]))
 	})
 	return order
 }
