@@ -181,6 +181,7 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 // sweeps runs auction at other prices of carbon.
 func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, error) {
 	days := p.Scenarios
+	p.Sweep = true
 	p.Scenarios, p.Entries = nil, []bench.Entry{{Policy: scenarios.Auction}}
 	for _, s := range days {
 		for _, kappa := range bench.Kappas {

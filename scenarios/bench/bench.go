@@ -26,6 +26,7 @@ type Plan struct {
 	Steps     int    // of the search for bounds; default 200
 	Program   string // names the build, so that rows of another are run again
 	Dir       string // where rows are kept and tables written
+	Sweep     bool   // the scenarios differ by weights alone: for the trade-off, not for the summary
 
 	Say func(format string, args ...any) // told of progress; nil: nobody is
 }
@@ -71,7 +72,8 @@ type Row struct {
 	Entry    string  `json:"entry"`
 	Seed     uint64  `json:"seed"`
 	KappaUSD float64 `json:"kappa_usd"` // per tonne
-	Load     float64 `json:"load"`      // GPU-hours asked for over GPU-hours there are
+	Sweep    bool    `json:"sweep,omitempty"`
+	Load     float64 `json:"load"` // GPU-hours asked for over GPU-hours there are
 
 	JobsUSD     float64 `json:"jobs_usd"` // objective of the jobs alone, idle draw left out
 	BoundUSD    float64 `json:"bound_usd"`
@@ -115,6 +117,7 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 			if err != nil {
 				return rows, fmt.Errorf("bench: %s under %s: %w", s.Name, e, err)
 			}
+			row.Sweep = p.Sweep
 			rows = append(rows, row)
 			word := "kept"
 			if ran {

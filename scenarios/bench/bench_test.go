@@ -75,15 +75,18 @@ func TestAPageTakesNamesAsText(t *testing.T) {
 }
 
 func TestASweepIsDrawnForItsDay(t *testing.T) {
-	all := rows()[:1]
+	all := rows()
 	for _, kappa := range []float64{0, 50, 200} {
 		r := all[0]
-		r.KappaUSD, r.BusyKg, r.BusyCostUSD = kappa, 70-kappa/10, 5+kappa/100
+		r.Sweep, r.KappaUSD, r.BusyKg, r.BusyCostUSD = true, kappa, 70-kappa/10, 5+kappa/100
 		all = append(all, r)
 	}
 	var b bytes.Buffer
-	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 4 {
-		t.Errorf("the page has no chart of 4 points: %v", err)
+	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 3 {
+		t.Errorf("the page has no chart of 3 points: %v", err)
+	}
+	if n := Summarize(all)[0].Rows; n != 2 {
+		t.Errorf("the summary counts %d rows of auction; the sweep's are not its", n)
 	}
 }
 

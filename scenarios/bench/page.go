@@ -102,6 +102,9 @@ func sweeps(rows []Row) (out []string) {
 	var order []key
 	points := make(map[key][]Row)
 	for _, r := range rows {
+		if !r.Sweep {
+			continue
+		}
 		k := key{r.Scenario, r.Entry, r.Seed}
 		if points[k] == nil {
 			order = append(order, k)

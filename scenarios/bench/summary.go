@@ -50,11 +50,15 @@ func spread(values []float64) (s Spread) {
 }
 
 // Summarize gathers rows by entry, in the order in which entries first occur.
+// Rows of a sweep are left out: they answer another question.
 func Summarize(rows []Row) []Summary {
 	days := make(map[string][]Row)
 	var order []string
 	byEntry := make(map[string][]Row)
 	for _, r := range rows {
+		if r.Sweep {
+			continue
+		}
 		days[day(r)] = append(days[day(r)], r)
 		if byEntry[r.Entry] == nil {
 			order = append(order, r.Entry)
