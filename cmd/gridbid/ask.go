@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An askAnswer is `gridbid ask --json`, schema version 1.
+type askAnswer struct {
+	Schema   int    `json:"schema"`
+	Question string `json:"question"`
+	Ledger   string `json:"ledger"`
+	chat.Answer
+}
+
+// Why a question has no answer. The first two can be mended by asking
+// otherwise.
+var (
+	errAskOtherwise = errors.New("the question has no answer as it stands")
+	errNotAnswered  = errors.New("this is not answered")
+)
+
+// newAskCommand is `gridbid ask`: one question in plain words.
+func newAskCommand() *cobra.Command {
+	var f ledgerFlag
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ask QUESTION",
+		Short: "answer a question in plain words from the ledger of a run",
+		Long: `Answer a question from the ledger of a run, with no model. The question is read by
+a grammar as a typed query, which the answer states first, with every default;
+code computes the figures; ids such as D-14 name the decisions they come from.
+What can be read in several ways is given back as readings to choose from, and
+what is not understood is refused, never guessed at.
+
+Exit codes: 0 answered, or known not to exist here (quotas, say); 1 understood,
+and not answered, because it is not recorded or wants something done; 2 ask
+otherwise: it is ambiguous, not understood, or names what is not in the run.`,
+		Example: `  gridbid ask help
+  gridbid ask why did job-0721 wait
+  gridbid ask "why not coal-plains for job-0007"
+  gridbid ask "carbon by site on 2026-03-11" --policy home-fifo
+  gridbid ask "what did waiting save" --json | jq '.figures[]'`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			question := strings.TrimSpace(strings.Join(args, " "))
+			if question == "" {
+				return badInput{errors.New(`ask: no question; try "gridbid ask help"`)}
+			}
+			path, err := f.path()
+			if err != nil {
+				return fmt.Errorf("ask: %w", err)
+			}
+			if err := ask(question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				if errors.Is(err, errAskOtherwise) {
+					return badInput{fmt.Errorf("ask: %w", err)}
+				}
+				return fmt.Errorf("ask: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as JSON: docs/ask.md")
+	return cmd
+}
+
+// spelled returns the flags that name the same ledger again, for a command line.
+func (f ledgerFlag) spelled() (s string) {
+	if f.run != lastRun {
+		s += " --run " + strconv.Quote(f.run)
+	}
+	if f.policy != "" {
+		s += " --policy " + f.policy
+	}
+	return s
+}
+
+func ask(question, path, flags string, asJSON bool, out, talk io.Writer) error {
+	log, err := readRun(path, talk)
+	if err != nil {
+		return err
+	}
+	a := log.Ask(question)
+	if a.Command != "" {
+		a.Command += flags
+	}
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(askAnswer{1, question, path, a})
+	} else {
+		err = a.Write(out)
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.Kind == "answer" || a.Kind == "absent":
+		return nil
+	case a.Kind == "refused":
+		return fmt.Errorf("%w: %s", errNotAnswered, a.Kind)
+	}
+	return fmt.Errorf("%w: %s", errAskOtherwise, a.Kind)
+}
+
+// readRun reads a ledger, and the totals that lie beside it if there are any.
+func readRun(path string, talk io.Writer) (*chat.Log, error) {
+	var totals []record.Totals
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &totals)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(talk, "Policies cannot be compared: %v\n", err)
+	}
+	log := chat.New(totals)
+	return log, readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); return nil })
+}

@@ -1,0 +1,146 @@
+package chat
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An Answer is what came of a question. Its JSON is part of the interface:
+// docs/ask.md.
+type Answer struct {
+	Kind     string   `json:"kind"` // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
+	Read     string   `json:"read"` // how the question was read; "" if it was not
+	Query    *Query   `json:"query,omitempty"`
+	Text     []string `json:"text"` // sentences, for people
+	Table    *Table   `json:"table,omitempty"`
+	Figures  []Figure `json:"figures,omitempty"`
+	Cites    []string `json:"cites,omitempty"`    // decisions that it comes from
+	Readings []string `json:"readings,omitempty"` // questions to ask instead
+	Command  string   `json:"command,omitempty"`  // that says the same again
+}
+
+// A Table is rows of cells under their heads. Cells are for people; figures
+// are in Figures.
+type Table struct {
+	Head []string   `json:"head"`
+	Rows [][]string `json:"rows"`
+}
+
+// A Figure is one value of an answer.
+type Figure struct {
+	Subject string   `json:"subject"` // "run", "job/NAME", "site/NAME", "tenant/NAME", ...
+	Name    string   `json:"name"`
+	Value   int64    `json:"value"`
+	Unit    string   `json:"unit"` // "microdollars", "millijoules", "milligrams", "ms", "instant", "count", ...
+	From    []string `json:"from,omitempty"`
+}
+
+func (a *Answer) say(format string, args ...any) {
+	a.Text = append(a.Text, fmt.Sprintf(format, args...))
+}
+
+func (a *Answer) figure(subject, name string, value int64, unit string, from ...string) {
+	a.Figures = append(a.Figures, Figure{subject, name, value, unit, from})
+}
+
+// cite adds a decision that is not cited yet; zero is none.
+func (a *Answer) cite(ids ...uint64) {
+	for _, id := range ids {
+		if id == 0 {
+			continue
+		}
+		name := cite(id)
+		if n := len(a.Cites); n > 0 && a.Cites[n-1] == name {
+			continue
+		}
+		a.Cites = append(a.Cites, name)
+	}
+}
+
+func (a *Answer) row(cells ...string) { a.Table.Rows = append(a.Table.Rows, cells) }
+
+// mostCited bounds the ids that are shown; all are in the JSON.
+const mostCited = 6
+
+// Write writes the answer for people: plain text, in lines of at most 100
+// columns where names allow it.
+func (a Answer) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if a.Read != "" {
+		wrap(out, "read as: "+a.Read)
+		fmt.Fprintln(out)
+	}
+	for _, s := range a.Text {
+		wrap(out, s)
+	}
+	if a.Table != nil && len(a.Table.Rows) > 0 {
+		fmt.Fprintln(out)
+		a.Table.write(out)
+	}
+	for i, r := range a.Readings {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "  %s\n", command(r))
+	}
+	if n := len(a.Cites); n > 0 {
+		more := ""
+		if n > mostCited {
+			more = fmt.Sprintf(", and %d more (--json has all)", n-mostCited)
+		}
+		fmt.Fprintln(out)
+		wrap(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
+	}
+	if a.Command != "" {
+		if len(a.Cites) == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "again: %s\n", a.Command)
+	}
+	return out.Flush()
+}
+
+// write lines columns up: the first to the left, others to the right.
+func (t Table) write(out *bufio.Writer) {
+	wide := make([]int, len(t.Head))
+	lines := append([][]string{t.Head}, t.Rows...)
+	for _, cells := range lines {
+		for i, c := range cells[:min(len(cells), len(wide))] {
+			if i < len(t.Head)-1 || i == 0 || len(c) <= 40 {
+				wide[i] = max(wide[i], utf8.RuneCountInString(c))
+			}
+		}
+	}
+	for _, cells := range lines {
+		line := " "
+		for i, c := range cells[:min(len(cells), len(wide))] {
+			gap := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(c)))
+			if i == 0 || len(c) > 40 || t.Head[i] == "why" {
+				line += " " + c + gap
+			} else {
+				line += "  " + gap + c
+			}
+		}
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
+	}
+}
+
+// command returns the command line that asks a question, or "" if it holds
+// what a shell or a terminal would not show as it is.
+func command(question string) string {
+	if clean(question) != question {
+		return "(a name here cannot be typed; use --json)"
+	}
+	return "gridbid ask '" + strings.ReplaceAll(question, "'", `'\''`) + "'"
+}
+
+// name returns a name from outside as people may see it.
+func name[T ~string](s T) string { return clean(string(s)) }
+
+// subject returns what a figure of a job is about.
+func ofJob(id protocol.JobID) string { return "job/" + string(id) }

@@ -1,0 +1,283 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// within reports whether a time lies in a query's window; all times do without
+// one.
+func (q Query) within(t protocol.Time) bool { return q.To == 0 || t >= q.From && t < q.To }
+
+// whole says which time counts when none was named.
+func (l *Log) whole(q Query, a *Answer, counted string) {
+	if q.To == 0 {
+		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", clock(l.first), clock(l.last)))
+		return
+	}
+	a.assume(counted)
+}
+
+// of reports whether a job is one that a query is about.
+func (q Query) of(r record.JobRecord) bool {
+	return (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran(r) == q.Site)
+}
+
+// ended returns the jobs that a query is about and that ended in its window.
+func (l *Log) ended(q Query) (all []record.JobRecord) {
+	for _, r := range l.records() {
+		if r.State == record.Ended && q.of(r) && q.within(r.Run.Ended) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// A sum is what jobs, and sites beside them, took.
+type sum struct {
+	jobs int
+	bill protocol.Bill
+	paid protocol.Microdollars
+	ids  []string
+}
+
+func (s *sum) add(r record.JobRecord) {
+	s.jobs++
+	s.bill.Energy += r.Run.Cost.Energy
+	s.bill.Carbon += r.Run.Cost.Carbon
+	s.bill.Money += r.Run.Cost.Money
+	s.paid += r.Run.Settled.Paid
+	if d := r.Award(); d != nil {
+		s.ids = append(s.ids, cite(d.Said.Seq))
+	}
+}
+
+func (s *sum) idle(b protocol.Bill) {
+	s.bill.Energy += b.Energy
+	s.bill.Carbon += b.Carbon
+	s.bill.Money += b.Money
+}
+
+func (s sum) figures(a *Answer, subject string) {
+	a.figure(subject, "energy", int64(s.bill.Energy), "millijoules", s.ids...)
+	a.figure(subject, "carbon", int64(s.bill.Carbon), "milligrams", s.ids...)
+	a.figure(subject, "cost", int64(s.bill.Money), "microdollars", s.ids...)
+}
+
+// shown returns a sum by one metric; cost is what is shown of none.
+func (s sum) shown(metric string) (int64, string) {
+	switch metric {
+	case "carbon":
+		return int64(s.bill.Carbon), kg(s.bill.Carbon)
+	case "energy":
+		return int64(s.bill.Energy), kWh(s.bill.Energy)
+	}
+	return int64(s.bill.Money), dollars(s.bill.Money)
+}
+
+// idleBy returns what sites drew beside jobs, in a query's window, by a key.
+func (l *Log) idleBy(q Query, key func(site string, hour protocol.Time) string) map[string]*sum {
+	all := make(map[string]*sum)
+	for _, s := range l.siteNames() {
+		if q.Site != "" && s != q.Site || q.Tenant != "" {
+			continue
+		}
+		for _, m := range l.sites[s].meters {
+			if !q.within(m.Hour) {
+				continue
+			}
+			k := key(s, m.Hour)
+			if all[k] == nil {
+				all[k] = new(sum)
+			}
+			all[k].idle(m.Idle)
+		}
+	}
+	return all
+}
+
+func (l *Log) billOf(r record.JobRecord, a *Answer) {
+	id := l.matter(Query{Job: r.Job.ID}).cited()
+	if r.State != record.Ended {
+		a.say("Job %s has not ended, so nothing was measured; it is %s.", name(r.Job.ID), r.State)
+		return
+	}
+	c := r.Run.Cost
+	a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
+		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), dollars(c.Money), name(r.Run.Site), dollars(r.Run.Settled.Paid))
+	s := sum{ids: id, bill: c}
+	s.figures(a, ofJob(r.Job.ID))
+	a.figure(ofJob(r.Job.ID), "paid", int64(r.Run.Settled.Paid), "microdollars", id...)
+}
+
+// bill sums up what jobs and sites took.
+func (l *Log) bill(q Query, a *Answer) {
+	if q.Job != "" || q.Decision != 0 {
+		m := l.matter(q)
+		a.cite(m.id)
+		l.billOf(m.rec, a)
+		return
+	}
+	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
+	all := new(sum)
+	for _, r := range l.ended(q) {
+		all.add(r)
+	}
+	idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]
+	if idle == nil {
+		idle = new(sum)
+	}
+	a.Cites = slices.Compact(slices.Clone(all.ids))
+	both := *all
+	both.idle(idle.bill)
+	subject := "run"
+	switch {
+	case q.Tenant != "":
+		subject = "tenant/" + q.Tenant
+	case q.Site != "":
+		subject = "site/" + q.Site
+	}
+	if q.By == "" {
+		both.figures(a, subject)
+		l.sayBill(q, a, *all, *idle, both)
+		return
+	}
+	l.billBy(q, a, both)
+}
+
+func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
+	_, asked := both.shown(q.Metric)
+	if q.Metric != "" {
+		a.say("%s of %s in all.", asked, q.Metric)
+	}
+	a.say("%s ended, and took %s, %s CO2e and %s for energy.", count(jobs.jobs, "job", "jobs"), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), dollars(jobs.bill.Money))
+	if q.Tenant != "" {
+		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", dollars(jobs.paid))
+		return
+	}
+	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), dollars(idle.bill.Money))
+	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), dollars(both.bill.Money), dollars(jobs.paid))
+}
+
+// billBy lists a bill by site, tenant or hour; idle draw has no tenant.
+func (l *Log) billBy(q Query, a *Answer, all sum) {
+	key := func(r record.JobRecord) string { return r.Run.Site }
+	idle := func(site string, _ protocol.Time) string { return site }
+	switch q.By {
+	case "tenant":
+		key = func(r record.JobRecord) string { return r.Job.Tenant }
+		idle = func(string, protocol.Time) string { return "(idle draw of sites)" }
+	case "hour":
+		key = func(r record.JobRecord) string { return r.Run.Ended.Floor(time.Hour).String() }
+		idle = func(_ string, hour protocol.Time) string { return hour.String() }
+	}
+	by := l.idleBy(q, idle)
+	for _, r := range l.ended(q) {
+		k := key(r)
+		if by[k] == nil {
+			by[k] = new(sum)
+		}
+		by[k].add(r)
+	}
+	keys := sorted(by)
+	if q.By != "hour" {
+		slices.SortStableFunc(keys, func(x, y string) int {
+			vx, _ := by[x].shown(q.Metric)
+			vy, _ := by[y].shown(q.Metric)
+			if q.Pick == "least" {
+				return cmp.Compare(vx, vy)
+			}
+			return cmp.Compare(vy, vx)
+		})
+	}
+	total, _ := all.shown(q.Metric)
+	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $", "share of " + or(q.Metric, "cost")}}
+	for i, k := range keys {
+		v, _ := by[k].shown(q.Metric)
+		if q.By == "tenant" && k == "(idle draw of sites)" {
+			v = 0
+		}
+		a.row(name(k), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), dollars(by[k].bill.Money), percent(v, total))
+		by[k].figures(a, q.By+"/"+k)
+		if i == 0 && q.Pick != "" {
+			_, shown := by[k].shown(q.Metric)
+			a.say("The %s of %s: %s, with %s.", q.Pick, or(q.Metric, "cost"), name(k), shown)
+		}
+	}
+	_, shown := all.shown(q.Metric)
+	a.say("In all: %s of %s, idle draw of the sites included.", shown, or(q.Metric, "cost"))
+	if q.By == "hour" {
+		a.say("Jobs count in the hour in which they ended.")
+	}
+}
+
+// top lists the jobs with the most of something.
+func (l *Log) top(q Query, a *Answer) {
+	l.whole(q, a, "jobs count where they ended in that time; UTC")
+	value := func(r record.JobRecord) (int64, string, string) {
+		if q.Metric == "wait" {
+			wait, _ := r.Wait()
+			return wait.Milliseconds(), span(wait), "ms"
+		}
+		v, shown := sum{bill: r.Run.Cost}.shown(q.Metric)
+		return v, shown, map[string]string{"carbon": "milligrams", "energy": "millijoules", "cost": "microdollars"}[q.Metric]
+	}
+	all := l.ended(q)
+	slices.SortStableFunc(all, func(x, y record.JobRecord) int {
+		vx, _, _ := value(x)
+		vy, _, _ := value(y)
+		return cmp.Or(cmp.Compare(vy, vx), cmp.Compare(x.Job.ID, y.Job.ID))
+	})
+	n := int(min(q.Number, int64(len(all)), 1000))
+	a.say("%d of %s that ended, those with the most %s first.", n, count(len(all), "job", "jobs"), q.Metric)
+	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
+	for _, r := range all[:n] {
+		v, shown, unit := value(r)
+		id := l.matter(Query{Job: r.Job.ID}).id
+		a.row(name(r.Job.ID), shown, name(r.Job.Tenant), name(r.Run.Site), cite(id))
+		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
+		a.cite(id)
+	}
+}
+
+// mix tells the carbon intensity of all energy used.
+func (l *Log) mix(q Query, a *Answer) {
+	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
+	all := new(sum)
+	for _, r := range l.ended(q) {
+		all.add(r)
+	}
+	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
+		all.idle(idle.bill)
+	}
+	a.Cites = all.ids
+	if all.bill.Energy == 0 {
+		a.say("No energy was used.")
+		return
+	}
+	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.KWh() + 0.5)
+	a.say("%s: %s CO2e over %s, idle draw included.", grams(perKWh), kg(all.bill.Carbon), kWh(all.bill.Energy))
+	a.figure("run", "carbon-intensity", int64(perKWh), "milligrams-per-kwh", all.ids...)
+}
+
+func (l *Log) summary(q Query, a *Answer) {
+	l.bill(q, a)
+	late := 0
+	for _, r := range l.ended(q) {
+		if r.Late() {
+			late++
+		}
+	}
+	a.say("%s late.", count(late, "job was", "jobs were"))
+	a.say("The coordinator called %s and said %s.", count(len(l.book.Rounds()), "round", "rounds"), count(len(l.order), "decision", "decisions"))
+	a.figure("run", "late", int64(late), "count")
+	a.figure("run", "decisions", int64(len(l.order)), "count")
+}

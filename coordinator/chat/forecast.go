@@ -1,0 +1,193 @@
+package chat
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// bestHour finds the hour with the least carbon, or the lowest price, in what
+// sites said then of the hours ahead.
+func (l *Log) bestHour(q Query, a *Answer) {
+	at := l.moment(q, a)
+	a.assume("by what each site said then of the hours ahead, " + span(q.Within) + " of them")
+	what, unit := "carbon-intensity", "milligrams-per-kwh"
+	if q.Ask == "best-price" {
+		what, unit = "price", "microdollars-per-kwh"
+	}
+	a.Table = &Table{Head: []string{"site", "best hour", what}}
+	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+	for _, s := range l.siteNames() {
+		if q.Site != "" && q.Site != s {
+			continue
+		}
+		o, ok := l.sites[s].seen(at)
+		if !ok {
+			a.row(name(s), "not known", "")
+			continue
+		}
+		least, when, found := int64(0), protocol.Time(0), false
+		for h := at.Floor(time.Hour); h < at.Add(q.Within); h = h.Add(time.Hour) {
+			v, ok := o.metric(q.Ask == "best-price", h)
+			if ok && (!found || v < least) {
+				least, when, found = v, h, true
+			}
+		}
+		if !found {
+			a.row(name(s), "not known", "")
+			continue
+		}
+		a.row(name(s), clock(when), shown(q.Ask == "best-price", least))
+		a.figure("site/"+s, "best-hour", int64(when), "instant")
+		a.figure("site/"+s, what, least, unit)
+		if bestSite == "" || least < best {
+			best, bestAt, bestSite = least, when, s
+		}
+	}
+	if bestSite == "" {
+		a.say("No site had said anything of these hours.")
+		return
+	}
+	a.say("%s at %s, with %s.", clock(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
+}
+
+// metric returns the price or the carbon intensity of an hour.
+func (o outlook) metric(price bool, at protocol.Time) (int64, bool) {
+	if price {
+		v, ok := value(o, o.Price, at)
+		return int64(v), ok
+	}
+	v, ok := value(o, o.Carbon, at)
+	return int64(v), ok
+}
+
+func shown(price bool, v int64) string {
+	if price {
+		return perMWh(protocol.Microdollars(v))
+	}
+	return grams(protocol.Milligrams(v))
+}
+
+// forecast tells what a site said of the hours ahead; of an hour that was
+// named, what was said first and what was said last.
+func (l *Log) forecast(q Query, a *Answer) {
+	at := l.moment(q, a)
+	s := l.sites[q.Site]
+	first, ok := s.firstOf(at)
+	if !ok {
+		a.say("%s said nothing of that hour.", name(q.Site))
+		return
+	}
+	last, _ := s.seen(at)
+	v, _ := value(first, first.Carbon, at)
+	a.say("Of the hour from %s, %s first said %s (at %s).", clock(at.Floor(time.Hour)), name(q.Site), grams(v), clock(first.at))
+	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
+	if w, ok := value(last, last.Carbon, at); ok {
+		a.say("It last said %s (at %s).", grams(w), clock(last.at))
+		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
+	}
+	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
+	for h := at.Floor(time.Hour); h < at.Add(q.Within); h = h.Add(time.Hour) {
+		c, okC := value(last, last.Carbon, h)
+		p, okP := value(last, last.Price, h)
+		if !okC || !okP {
+			break
+		}
+		a.row(clock(h), grams(c), perMWh(p))
+	}
+}
+
+// firstOf returns the first outlook that reaches an hour.
+func (s *site) firstOf(at protocol.Time) (outlook, bool) {
+	for _, o := range s.outlooks {
+		if _, ok := value(o, o.Carbon, at); ok {
+			return o, true
+		}
+	}
+	return outlook{}, false
+}
+
+// forecastError compares what was first said of each hour with what was said
+// in it.
+func (l *Log) forecastError(q Query, a *Answer) {
+	l.whole(q, a, "hours in that time; UTC")
+	a.assume("carbon: what a site first said of an hour against what it said in it")
+	a.Table = &Table{Head: []string{"site", "hours", "mean error", "mean intensity"}}
+	for _, name := range l.siteNames() {
+		s := l.sites[name]
+		if q.Site != "" && q.Site != name {
+			continue
+		}
+		var sum, level int64
+		n := 0
+		for i, o := range s.outlooks {
+			if len(o.Carbon) == 0 || !q.within(o.From) || i > 0 && s.outlooks[i-1].From == o.From {
+				continue
+			}
+			first, ok := s.firstOf(o.From)
+			if !ok || first.From == o.From {
+				continue
+			}
+			v, _ := value(first, first.Carbon, o.From)
+			d := int64(v - o.Carbon[0])
+			sum, level, n = sum+max(d, -d), level+int64(o.Carbon[0]), n+1
+		}
+		if n == 0 {
+			a.row(clean(name), "0", "not known", "")
+			continue
+		}
+		a.row(clean(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
+		a.figure("site/"+name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh")
+		if q.Site != "" {
+			a.say("%s was off by %s on average, over %s.", clean(name), grams(protocol.Milligrams(sum/int64(n))), count(n, "hour", "hours"))
+		}
+	}
+}
+
+// bestStart finds the start with the least mean carbon over a run.
+func (l *Log) bestStart(q Query, a *Answer) {
+	at := l.moment(q, a)
+	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", span(q.Long), span(q.Within)))
+	hours := int(max(1, q.Long/time.Hour))
+	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
+	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+	for _, s := range l.siteNames() {
+		o, ok := l.sites[s].seen(at)
+		if !ok {
+			continue
+		}
+		mean := func(from protocol.Time) (int64, bool) {
+			var sum int64
+			for i := range hours {
+				v, ok := value(o, o.Carbon, from.Add(time.Duration(i)*time.Hour))
+				if !ok {
+					return 0, false
+				}
+				sum += int64(v)
+			}
+			return sum / int64(hours), true
+		}
+		least, when, found := int64(0), protocol.Time(0), false
+		for h := at.Floor(time.Hour); h.Add(q.Long) <= at.Floor(time.Hour).Add(q.Within); h = h.Add(time.Hour) {
+			if v, ok := mean(h); ok && (!found || v < least) {
+				least, when, found = v, h, true
+			}
+		}
+		if !found {
+			continue
+		}
+		once, _ := mean(at.Floor(time.Hour))
+		a.row(name(s), clock(when), grams(protocol.Milligrams(least)), grams(protocol.Milligrams(once)))
+		a.figure("site/"+s, "best-start", int64(when), "instant")
+		a.figure("site/"+s, "mean-intensity", least, "milligrams-per-kwh")
+		if bestSite == "" || least < best {
+			best, bestAt, bestSite = least, when, s
+		}
+	}
+	if bestSite == "" {
+		a.say("No site's forecast reaches so far.")
+		return
+	}
+	a.say("%s at %s, with %s on average.", clock(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
+}

@@ -1,0 +1,293 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// held says why a job waited, or still waits.
+func (l *Log) held(q Query, a *Answer) {
+	if q.Decision != 0 {
+		q = Query{Job: l.decisions[q.Decision].job}
+	}
+	m := l.matter(q)
+	r := m.rec
+	wait, started := r.Wait()
+	switch {
+	case started:
+		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), span(wait), clock(r.Job.Arrival), clock(r.Run.Started), name(r.Run.Site))
+		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
+	default:
+		a.say("Job %s has not started; its state at the end of the record is %s.", name(r.Job.ID), r.State)
+	}
+	counts := make(map[protocol.Code]int)
+	var order []protocol.Code
+	for _, id := range l.job(r.Job.ID).decisions {
+		if d := l.decisions[id]; d.kind == "hold" {
+			if counts[d.why.Code]++; counts[d.why.Code] == 1 {
+				order = append(order, d.why.Code)
+			}
+			a.cite(id)
+		}
+	}
+	for _, code := range order {
+		a.say("It was held %s because %s.", count(counts[code], "time", "times"), because(protocol.Reason{Code: code}))
+		a.figure(ofJob(r.Job.ID), "held-"+string(code), int64(counts[code]), "count", a.Cites...)
+	}
+	for _, d := range l.job(r.Job.ID).declines {
+		a.say("At %s %s declined it: %s.", clock(d.at), name(d.site), because(d.why))
+	}
+	if d := r.Award(); d != nil {
+		a.cite(d.Said.Seq)
+		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), clock(d.Said.At), clock(d.Option.Start), because(d.Why))
+	} else {
+		l.decided(m, a)
+	}
+	if len(order) == 0 && len(l.job(r.Job.ID).declines) == 0 && r.Refusal == nil {
+		a.say("It was never held.")
+	}
+	if r.Late() {
+		a.say("It missed its deadline %s by %s.", clock(r.Job.Deadline), span(r.Run.Ended.Sub(r.Job.Deadline)))
+	}
+}
+
+func (l *Log) where(q Query, a *Answer) {
+	m := l.matter(q)
+	r := m.rec
+	a.cite(m.id)
+	switch {
+	case r.State == record.Ended:
+		a.say("Job %s ran at %s, on %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node))
+		a.say("It ended at %s.", clock(r.Run.Ended))
+	case r.Run != nil:
+		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), clock(r.Run.Started))
+	case r.Award() != nil:
+		a.say("Job %s was awarded to %s and has not been launched.", name(r.Job.ID), name(r.Award().Site))
+	default:
+		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
+	}
+	if n := len(l.job(r.Job.ID).declines); n > 0 {
+		a.say("It was given back %s before.", count(n, "time", "times"))
+	}
+}
+
+func (l *Log) decision(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if m.id == 0 {
+		a.say("No decision on job %s is in the record.", name(m.rec.Job.ID))
+		return
+	}
+	a.say("%s.", cite(m.id))
+	l.decided(m, a)
+}
+
+// times tells when a job came, started and ended, or is to.
+func (l *Log) times(q Query, a *Answer) {
+	m := l.matter(q)
+	r := m.rec
+	a.cite(m.id)
+	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), clock(r.Job.Arrival), clock(r.Job.Deadline))
+	d := r.Award()
+	switch {
+	case r.Run != nil:
+		a.say("It started %s at %s.", clock(r.Run.Started), name(r.Run.Site))
+		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
+	case d != nil:
+		a.say("It has not started; %s plans to start it at %s.", name(d.Site), clock(d.Option.Start))
+	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:
+		a.say("It has not started. The last plan was %s from %s; a plan is no promise, and changes with every round.", name(m.h.Decision.Site), clock(m.h.Decision.Start))
+	default:
+		a.say("It has not started, and no plan for it is in the record.")
+	}
+	if r.State != record.Ended {
+		return
+	}
+	a.say("It ended %s, after %s.", clock(r.Run.Ended), span(r.Run.Ended.Sub(r.Run.Started)))
+	a.figure(ofJob(r.Job.ID), "ended", int64(r.Run.Ended), "instant", m.cited()...)
+	if r.Late() {
+		a.say("That was %s late.", span(r.Run.Ended.Sub(r.Job.Deadline)))
+	} else {
+		a.say("That was %s before its deadline.", span(r.Job.Deadline.Sub(r.Run.Ended)))
+	}
+}
+
+func (l *Log) waited(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	wait, ok := m.rec.Wait()
+	if !ok {
+		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), clock(m.rec.Job.Arrival), clock(l.last))
+		return
+	}
+	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), span(wait), clock(m.rec.Job.Arrival), clock(m.rec.Run.Started))
+	a.figure(ofJob(m.rec.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
+}
+
+// offers lists what each site answered.
+func (l *Log) offers(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if !m.met {
+		a.say("Job %s was called in no round, so no site was asked.", name(m.rec.Job.ID))
+		return
+	}
+	n := 0
+	for _, s := range m.h.Answers {
+		if p, ok := m.option(s.Site); ok {
+			n++
+			a.figure("site/"+s.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+		}
+	}
+	a.say("%d of %s made an offer for job %s in round %d; each one's cheapest is shown.", n, count(len(m.h.Answers), "site", "sites"), name(m.rec.Job.ID), m.h.Round)
+	a.figure(ofJob(m.rec.Job.ID), "sites-that-offered", int64(n), "count", m.cited()...)
+	m.table(a)
+}
+
+// unable lists the sites without an offer, and why.
+func (l *Log) unable(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if !m.met {
+		a.say("Job %s was called in no round, so no site was asked.", name(m.rec.Job.ID))
+		return
+	}
+	n := 0
+	for _, s := range m.h.Answers {
+		if _, ok := m.option(s.Site); !ok {
+			n++
+			a.say("%s: %s.", name(s.Site), m.none(s.Site))
+		}
+	}
+	a.figure(ofJob(m.rec.Job.ID), "sites-without-offer", int64(n), "count", m.cited()...)
+	if n == 0 {
+		a.say("None: every site made an offer in round %d.", m.h.Round)
+	}
+}
+
+// history tells everything that was decided on a job.
+func (l *Log) history(q Query, a *Answer) {
+	r := l.matter(q).rec
+	h := l.job(r.Job.ID)
+	type event struct {
+		at   protocol.Time
+		text string
+	}
+	all := []event{{r.Job.Arrival, "arrived"}}
+	for _, id := range h.decisions {
+		d := l.decisions[id]
+		text := d.kind + ": " + because(d.why)
+		if d.site != "" {
+			text = d.kind + " at " + name(d.site) + ": " + because(d.why)
+		}
+		all = append(all, event{d.at, cite(id) + " " + text})
+		a.cite(id)
+	}
+	for _, d := range h.declines {
+		all = append(all, event{d.at, name(d.site) + " gave it back: " + because(d.why)})
+	}
+	if r.Run != nil {
+		all = append(all, event{r.Run.Started, "started at " + name(r.Run.Site) + " on " + name(r.Run.Node)})
+	}
+	if r.State == record.Ended {
+		all = append(all, event{r.Run.Ended, "ended"})
+	}
+	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
+	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), count(len(h.decisions), "decision", "decisions"), count(len(h.declines), "time given back", "times given back"), r.State)
+	a.figure(ofJob(r.Job.ID), "decisions", int64(len(h.decisions)), "count", a.Cites...)
+	a.figure(ofJob(r.Job.ID), "declines", int64(len(h.declines)), "count")
+	a.Table = &Table{Head: []string{"time", "why"}}
+	for i, e := range all {
+		if len(all) > 24 && i >= 12 && i < len(all)-11 {
+			if i == 12 {
+				a.row("…", fmt.Sprintf("%d more", len(all)-23))
+			}
+			continue
+		}
+		a.row(clock(e.at), e.text)
+	}
+	a.Command = "gridbid tap --job " + shell(string(r.Job.ID))
+}
+
+// advice says what keeps a job from sites and from starting, and what would
+// change that.
+func (l *Log) advice(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if !m.met {
+		a.say("Job %s was called in no round; %s", name(m.rec.Job.ID), "there is nothing to go by.")
+		return
+	}
+	a.assume("by the reasons that the sites gave in round " + fmt.Sprint(m.h.Round) + "; nobody was asked again")
+	hints := []struct {
+		code protocol.Code
+		text string
+	}{
+		{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoModel, "allow more GPU models"},
+		{protocol.TooBig, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoRoom, "wait, or ask for less"},
+		{protocol.PastDeadline, "set a later deadline"},
+	}
+	for _, hint := range hints {
+		var sites []string
+		for _, s := range m.h.Answers {
+			if _, ok := m.option(s.Site); !ok && s.Why.Code == hint.code {
+				sites = append(sites, name(s.Site))
+			}
+		}
+		if len(sites) > 0 {
+			a.say("For %s: %s, since %s.", list(sites), hint.text, because(protocol.Reason{Code: hint.code}))
+		}
+	}
+	if p, site, h, ok := soonest(m.rec); ok {
+		a.cite(h.Decision.Said.Seq)
+		a.say("The earliest start offered in its first round was %s at %s, for %s.", clock(p.Start), name(site), dollars(p.Terms.Total()))
+	}
+	if m.rec.Job.Deferrable {
+		a.say("It may be deferred, so it waits for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
+	}
+}
+
+// ahead says who held GPUs at the job's site while it waited.
+func (l *Log) ahead(q Query, a *Answer) {
+	m := l.matter(q)
+	r := m.rec
+	a.cite(m.id)
+	site, until := ran(r), l.last
+	if d := r.Award(); site == "" && d != nil {
+		site = d.Site
+	}
+	if r.Run != nil {
+		until = r.Run.Started
+	}
+	if site == "" {
+		a.say("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", name(r.Job.ID))
+		return
+	}
+	a.assume("there is no queue; this is who held GPUs at " + name(site) + " just before it started, or at the end of the record")
+	by := make(map[string]protocol.Milli)
+	n := 0
+	for _, other := range l.records() {
+		if other.Job.ID == r.Job.ID || ran(other) != site || other.Job.GPU() == 0 || !l.holds(other, until-1) {
+			continue
+		}
+		n++
+		by[other.Job.Tenant] += other.Job.GPU()
+		a.cite(l.matter(Query{Job: other.Job.ID}).id)
+	}
+	a.say("%s held GPUs at %s at %s.", count(n, "job", "jobs"), name(site), clock(until-1))
+	a.figure("site/"+site, "jobs-ahead", int64(n), "count")
+	a.Table = &Table{Head: []string{"tenant", "GPUs"}}
+	for _, t := range sorted(by) {
+		a.row(name(t), gpus(by[t]))
+		a.figure("tenant/"+t, "gpus-held", int64(by[t]), "thousandths")
+	}
+}
+
+// holds reports whether a job is on its devices at an instant.
+func (l *Log) holds(r record.JobRecord, at protocol.Time) bool {
+	return r.Run != nil && r.Run.Started <= at && (r.State != record.Ended || at < r.Run.Ended)
+}

@@ -1,0 +1,233 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// mostListed bounds the rows of a list for people; figures have all.
+const mostListed = 20
+
+// moment returns the instant that a query is about; its default is the end.
+func (l *Log) moment(q Query, a *Answer) protocol.Time {
+	if q.At != 0 {
+		return q.At
+	}
+	a.assume("no time was named, so now, the end of the record: " + clock(l.last) + " UTC")
+	return l.last
+}
+
+// late lists the jobs that ended after their deadline.
+func (l *Log) late(q Query, a *Answer) {
+	l.whole(q, a, "jobs count where they ended in that time; UTC")
+	var late []record.JobRecord
+	all := l.ended(q)
+	for _, r := range all {
+		if r.Late() {
+			late = append(late, r)
+		}
+	}
+	slices.SortStableFunc(late, func(x, y record.JobRecord) int {
+		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
+	})
+	a.say("%d of %s that ended missed their deadline.", len(late), count(len(all), "job", "jobs"))
+	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
+	for i, r := range late {
+		id := l.matter(Query{Job: r.Job.ID}).id
+		a.cite(id)
+		by := r.Run.Ended.Sub(r.Job.Deadline)
+		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
+		if i < mostListed {
+			a.row(name(r.Job.ID), span(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
+		}
+	}
+	if len(late) > mostListed {
+		a.say("The %d latest are shown.", mostListed)
+	}
+	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
+}
+
+// waits tells the spread of waiting times.
+func (l *Log) waits(q Query, a *Answer) {
+	l.whole(q, a, "jobs count that started in that time; UTC")
+	var all []int64
+	for _, r := range l.records() {
+		if wait, ok := r.Wait(); ok && q.of(r) && q.within(r.Run.Started) {
+			all = append(all, wait.Milliseconds())
+			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+		}
+	}
+	if len(all) == 0 {
+		a.say("No job started then.")
+		return
+	}
+	slices.Sort(all)
+	var sum int64
+	for _, v := range all {
+		sum += v
+	}
+	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
+	show := func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) }
+	mean := sum / int64(len(all))
+	a.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
+		count(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
+	a.figure("run", "mean-wait", mean, "ms")
+	a.figure("run", "median-wait", rank(50), "ms")
+	a.figure("run", "p95-wait", rank(95), "ms")
+	a.figure("run", "longest-wait", rank(100), "ms")
+}
+
+// pending lists the jobs that had arrived and not started.
+func (l *Log) pending(q Query, a *Answer) {
+	at := l.moment(q, a)
+	if q.Site != "" {
+		a.assume("those given to " + name(q.Site) + " by then; a job that is given to no site waits at none")
+	}
+	var all []record.JobRecord
+	for _, r := range l.records() {
+		waits := r.Job.Arrival <= at && (r.Run == nil || r.Run.Started > at) && (r.Refusal == nil || r.Refusal.Said.At > at)
+		if waits && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(r, at) == q.Site) {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y record.JobRecord) int { return cmp.Compare(x.Job.Arrival, y.Job.Arrival) })
+	var gpu protocol.Milli
+	a.Table = &Table{Head: []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}}
+	for i, r := range all {
+		gpu += r.Job.GPU()
+		d := l.lastDecision(r.Job.ID, at)
+		a.cite(d.id)
+		if i < mostListed {
+			a.row(name(r.Job.ID), clock(r.Job.Arrival), gpus(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), d.told())
+		}
+	}
+	a.say("%s, for %s GPUs in all.", count(len(all), "job was waiting", "jobs were waiting"), gpus(gpu))
+	if len(all) > mostListed {
+		a.say("The %d that waited longest are shown.", mostListed)
+	}
+	a.figure("run", "waiting", int64(len(all)), "count", a.Cites...)
+	a.figure("run", "gpus-waiting", int64(gpu), "thousandths")
+}
+
+// told says a decision in a few words.
+func (d decided) told() string {
+	switch d.kind {
+	case "":
+		return "nothing decided yet"
+	case "award":
+		return "awarded to " + name(d.site)
+	}
+	return because(d.why)
+}
+
+// lastDecision returns the last decision on a job until an instant.
+func (l *Log) lastDecision(id protocol.JobID, at protocol.Time) (last decided) {
+	for _, n := range l.job(id).decisions {
+		if d := l.decisions[n]; d.at <= at {
+			last = d
+		}
+	}
+	return last
+}
+
+// givenTo returns the site that a job was awarded to at an instant, or "".
+func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
+	d := l.lastDecision(r.Job.ID, at)
+	if d.kind != "award" {
+		return ""
+	}
+	for _, x := range l.job(r.Job.ID).declines {
+		if x.at >= d.at && x.at <= at {
+			return ""
+		}
+	}
+	return d.site
+}
+
+// count says how many jobs there are, and how far they came.
+func (l *Log) count(q Query, a *Answer) {
+	l.whole(q, a, "jobs count that arrived in that time; UTC")
+	states := make(map[string]int)
+	n := 0
+	for _, r := range l.records() {
+		if q.of(r) && q.within(r.Job.Arrival) {
+			states[string(r.State)]++
+			n++
+			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+		}
+	}
+	var parts []string
+	for _, s := range sorted(states) {
+		parts = append(parts, fmt.Sprintf("%d %s", states[s], s))
+		a.figure("run", "jobs-"+s, int64(states[s]), "count")
+	}
+	a.figure("run", "jobs", int64(n), "count", a.Cites...)
+	switch {
+	case n == 0:
+		a.say("0 jobs.")
+	case q.Site != "":
+		a.say("%s ran at %s: %s.", count(n, "job", "jobs"), name(q.Site), list(parts))
+	default:
+		a.say("%s: %s.", count(n, "job", "jobs"), list(parts))
+	}
+}
+
+// stuck lists the jobs that had not ended, or were refused, at the end.
+func (l *Log) stuck(q Query, a *Answer) {
+	a.assume("jobs that had not ended when the record did, at " + clock(l.last) + " UTC")
+	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision", "why"}}
+	n := 0
+	for _, r := range l.records() {
+		if r.State == record.Ended {
+			continue
+		}
+		d := l.lastDecision(r.Job.ID, l.last)
+		a.cite(d.id)
+		if n++; n <= mostListed {
+			a.row(name(r.Job.ID), string(r.State), clock(r.Job.Arrival), name(r.Job.Tenant), cite(d.id), d.told())
+		}
+	}
+	a.say("%s.", count(n, "job", "jobs"))
+	a.figure("run", "not-ended", int64(n), "count", a.Cites...)
+}
+
+// shares tells what each tenant got.
+func (l *Log) shares(q Query, a *Answer) {
+	a.assume("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
+	by := make(map[string]int64) // thousandths of a GPU times milliseconds
+	n := make(map[string]int)
+	var all int64
+	for _, r := range l.ended(Query{}) {
+		held := int64(r.Job.GPU()) * int64(r.Run.Ended-r.Run.Started)
+		by[r.Job.Tenant] += held
+		n[r.Job.Tenant]++
+		all += held
+	}
+	a.Table = &Table{Head: []string{"tenant", "jobs", "GPU-hours", "share"}}
+	for _, t := range sorted(by) {
+		if q.Tenant == "" || q.Tenant == t {
+			a.row(name(t), fmt.Sprint(n[t]), fmt.Sprintf("%.1f", float64(by[t])/3.6e9), percent(by[t], all))
+			a.figure("tenant/"+t, "gpu-time", by[t]/1000, "gpu-ms")
+		}
+	}
+	a.say("%.1f GPU-hours in all.", float64(all)/3.6e9)
+}
+
+// notable returns a few jobs to ask about: those that waited longest.
+func (l *Log) notable() (ids []protocol.JobID) {
+	all := l.records()
+	slices.SortStableFunc(all, func(x, y record.JobRecord) int {
+		wx, _ := x.Wait()
+		wy, _ := y.Wait()
+		return cmp.Compare(wy, wx)
+	})
+	for _, r := range all[:min(3, len(all))] {
+		ids = append(ids, r.Job.ID)
+	}
+	return ids
+}

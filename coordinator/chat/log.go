@@ -1,0 +1,193 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Log is a run that can be asked about: its record, and what the record does
+// not keep of grids, meters and decisions.
+type Log struct {
+	book   *record.Book
+	totals []record.Totals
+	ears   protocol.Ears
+
+	first, last protocol.Time // of all messages
+	day         protocol.Time // midnight before the first submission
+	decisions   map[uint64]decided
+	order       []uint64 // of decisions, as they were said
+	sites       map[string]*site
+	jobs        map[protocol.JobID]*history
+	tenants     map[string]bool
+
+	// Made when first asked for, and again after a message was added.
+	index *index
+	kept  map[protocol.JobID]record.JobRecord
+}
+
+// A decided is where a decision is found again.
+type decided struct {
+	id    uint64
+	at    protocol.Time
+	kind  string // "award", "hold", "refuse"
+	job   protocol.JobID
+	round uint64
+	site  string
+	why   protocol.Reason
+}
+
+// A history is what was said of one job beyond its record.
+type history struct {
+	decisions []uint64
+	declines  []decline
+}
+
+type decline struct {
+	at   protocol.Time
+	site string
+	why  protocol.Reason
+}
+
+// A site is what one site said of itself.
+type site struct {
+	heard    protocol.Time // its last message
+	pools    []protocol.Pool
+	outlooks []outlook // the first and the last of each hour, as said
+	meters   []protocol.Meter
+}
+
+type outlook struct {
+	at protocol.Time
+	protocol.Outlook
+}
+
+// New returns an empty Log. Totals are the figures of all policies that were
+// replayed over the same jobs, for comparisons; nil without.
+func New(totals []record.Totals) *Log {
+	return &Log{
+		book:   record.New(record.Config{All: true}),
+		totals: totals, decisions: make(map[uint64]decided), sites: make(map[string]*site),
+		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool),
+	}
+}
+
+// Add reads the next message of the run. A message heard before is dropped.
+func (l *Log) Add(m protocol.Message) {
+	if m.Body == nil || !l.ears.New(m) {
+		return
+	}
+	l.index, l.kept = nil, nil
+	l.book.Add(m)
+	if l.first == 0 || m.At < l.first {
+		l.first = m.At
+	}
+	l.last = max(l.last, m.At)
+	from := m.From.Site()
+	if m.From == protocol.Agent(from) {
+		l.site(from).heard = m.At
+	}
+	switch b := m.Body.(type) {
+	case protocol.Submit:
+		l.submit(b.Job)
+	case protocol.Award:
+		l.decide(decided{m.Seq, m.At, "award", b.Job, b.Round, m.To.Site(), b.Why})
+	case protocol.Hold:
+		l.decide(decided{m.Seq, m.At, "hold", b.Job, b.Round, b.Site, b.Why})
+	case protocol.Refuse:
+		l.decide(decided{m.Seq, m.At, "refuse", b.Job, 0, "", b.Why})
+	case protocol.Decline:
+		h := l.job(b.Job)
+		h.declines = append(h.declines, decline{m.At, from, b.Why})
+	case protocol.Hello:
+		l.site(b.Site).pools = b.Pools
+	case protocol.Meter:
+		l.site(from).meters = append(l.site(from).meters, b)
+	case protocol.Offer:
+		l.site(from).look(outlook{m.At, b.Grid})
+	}
+}
+
+func (l *Log) submit(j protocol.Job) {
+	l.tenants[j.Tenant] = true
+	l.job(j.ID)
+	if day := j.Arrival.Floor(24 * time.Hour); l.day == 0 || day < l.day {
+		l.day = day
+	}
+}
+
+func (l *Log) decide(d decided) {
+	d.id = max(d.id, 1)
+	l.decisions[d.id] = d
+	l.order = append(l.order, d.id)
+	h := l.job(d.job)
+	h.decisions = append(h.decisions, d.id)
+}
+
+func (l *Log) job(id protocol.JobID) *history {
+	if l.jobs[id] == nil {
+		l.jobs[id] = new(history)
+	}
+	return l.jobs[id]
+}
+
+func (l *Log) site(name string) *site {
+	if l.sites[name] == nil {
+		l.sites[name] = new(site)
+	}
+	return l.sites[name]
+}
+
+// look keeps the first and the last outlook of an hour.
+func (s *site) look(o outlook) {
+	n := len(s.outlooks)
+	if n >= 2 && s.outlooks[n-1].From == o.From && s.outlooks[n-2].From == o.From {
+		s.outlooks[n-1] = o
+		return
+	}
+	s.outlooks = append(s.outlooks, o)
+}
+
+// siteNames returns all sites, by name.
+func (l *Log) siteNames() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.sites)), func(s string) bool { return s == "" })
+}
+
+// known returns the record of a job that was submitted.
+func (l *Log) known(id protocol.JobID) record.JobRecord {
+	if r, ok := l.kept[id]; ok {
+		return r
+	}
+	r, ok := l.book.Job(id)
+	if l.kept == nil {
+		l.kept = make(map[protocol.JobID]record.JobRecord)
+	}
+	if ok {
+		l.kept[id] = r
+	}
+	return r
+}
+
+// records returns all submitted jobs, by id.
+func (l *Log) records() (all []record.JobRecord) {
+	for _, id := range l.book.Jobs() {
+		all = append(all, l.known(id))
+	}
+	return all
+}
+
+// deciding returns the id of the decision that a job stands by: its last.
+func (l *Log) deciding(id protocol.JobID) uint64 {
+	h := l.jobs[id]
+	if h == nil || len(h.decisions) == 0 {
+		return 0
+	}
+	return h.decisions[len(h.decisions)-1]
+}
+
+// cite returns an id as people see it.
+func cite(id uint64) string { return fmt.Sprintf("D-%d", id) }

@@ -1,0 +1,168 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// weights tells by what options are judged.
+func (l *Log) weights(q Query, a *Answer) {
+	for _, id := range slices.Backward(l.book.Jobs()) {
+		r := l.known(id)
+		if n := len(r.Hearings); n > 0 {
+			w := r.Hearings[n-1].Weights
+			a.say("An option costs its energy, its transfer and its fragments, and: $%d per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
+				int64(w.Carbon)/1000, dollars(w.Delay), dollars(w.Late))
+			a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
+			a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
+			a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
+			break
+		}
+	}
+	if len(a.Text) == 0 {
+		a.say("No round was called, so no prices are in the record.")
+	}
+	a.say("Beside these, a job's own limits bind: regions, GPU models, size. No other rules are in force.")
+}
+
+// bidError compares what sites bid with what was measured.
+func (l *Log) bidError(q Query, a *Answer) {
+	a.assume("energy bid against energy measured, of settled jobs; above 0 % is more than was bid")
+	type sums struct {
+		n           int
+		bid, used   protocol.Millijoules
+		under, over int
+	}
+	by := make(map[string]*sums)
+	for _, r := range l.ended(Query{}) {
+		s := r.Run.Settled
+		if r.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
+			continue
+		}
+		if by[s.Site] == nil {
+			by[s.Site] = new(sums)
+		}
+		x := by[s.Site]
+		x.n++
+		x.bid += s.BidFor.Energy
+		x.used += s.Counted.Energy
+		switch {
+		case s.Counted.Energy > s.BidFor.Energy:
+			x.under++
+		case s.Counted.Energy < s.BidFor.Energy:
+			x.over++
+		}
+	}
+	a.Table = &Table{Head: []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}}
+	for _, s := range sorted(by) {
+		if q.Site != "" && q.Site != s {
+			continue
+		}
+		x := by[s]
+		a.row(name(s), fmt.Sprint(x.n), kWh(x.bid), kWh(x.used), percent(int64(x.used-x.bid), int64(x.bid)), fmt.Sprint(x.under), fmt.Sprint(x.over))
+		a.figure("site/"+s, "energy-bid", int64(x.bid), "millijoules")
+		a.figure("site/"+s, "energy-measured", int64(x.used), "millijoules")
+	}
+	if len(a.Table.Rows) == 0 {
+		a.say("No job was settled.")
+	} else {
+		a.say("By site:")
+	}
+}
+
+// silent lists the sites that did not answer rounds.
+func (l *Log) silent(q Query, a *Answer) {
+	l.whole(q, a, "rounds called in that time; UTC")
+	missed := make(map[string]int)
+	rounds := 0
+	for _, r := range l.book.Rounds() {
+		if !q.within(r.Called.At) {
+			continue
+		}
+		rounds++
+		for _, s := range r.Silent {
+			missed[s]++
+		}
+	}
+	a.figure("run", "rounds", int64(rounds), "count")
+	if len(missed) == 0 {
+		a.say("None: every site answered all of %s in time.", count(rounds, "round", "rounds"))
+		return
+	}
+	for _, s := range sorted(missed) {
+		a.say("%s missed %d of %s.", name(s), missed[s], count(rounds, "round", "rounds"))
+		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
+	}
+}
+
+// around is how much time an instant stands for when it is asked what happened.
+const around = 5 * time.Minute
+
+// activity tells what was decided in a window.
+func (l *Log) activity(q Query, a *Answer) {
+	switch {
+	case q.At != 0:
+		q.From, q.To = q.At.Add(-around), q.At.Add(around)
+		a.assume("five minutes before and after; UTC")
+	case q.To == 0:
+		q.From, q.To = l.last.Add(-time.Hour), l.last+1
+		if n := len(l.order); n > 0 {
+			q.From, q.To = l.decisions[l.order[n-1]].at.Add(-time.Hour), l.decisions[l.order[n-1]].at+1
+		}
+		a.assume("no time was named, so the hour before the last decision")
+	}
+	kinds := make(map[string]int)
+	codes := make(map[string]int)
+	var last []decided
+	n := 0
+	for _, id := range l.order {
+		d := l.decisions[id]
+		if !q.within(d.at) || q.Site != "" && d.site != q.Site {
+			continue
+		}
+		n++
+		kinds[d.kind]++
+		codes[d.kind+": "+because(protocol.Reason{Code: d.why.Code})]++
+		last = append(last, d)
+		a.cite(id)
+	}
+	started, ended := 0, 0
+	for _, r := range l.records() {
+		if r.Run == nil || q.Site != "" && r.Run.Site != q.Site {
+			continue
+		}
+		if q.within(r.Run.Started) {
+			started++
+		}
+		if l.holds(r, q.From-1) && !l.holds(r, q.To-1) || q.within(r.Run.Started) && !l.holds(r, q.To-1) {
+			ended++
+		}
+	}
+	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", clock(q.From), clock(q.To), count(n, "decision", "decisions"),
+		count(kinds["award"], "award", "awards"), count(kinds["hold"], "hold", "holds"), count(kinds["refuse"], "refusal", "refusals"),
+		count(started, "job", "jobs"), ended)
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		a.figure("run", k+"s", int64(kinds[k]), "count")
+	}
+	a.figure("run", "decisions", int64(n), "count", a.Cites...)
+	a.figure("run", "started", int64(started), "count")
+	a.figure("run", "ended", int64(ended), "count")
+	for _, k := range sorted(codes) {
+		a.say("%d × %s.", codes[k], k)
+	}
+	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
+	for _, d := range last[max(0, len(last)-mostListed):] {
+		text := d.told()
+		if d.kind == "hold" {
+			text = "held: " + text
+		}
+		a.row(cite(d.id), clock(d.at), name(d.job), text)
+	}
+	if len(last) > mostListed {
+		a.say("The last %d are shown.", mostListed)
+	}
+}

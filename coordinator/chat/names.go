@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Kinds of names, in the order in which one that fits several is listed.
+const (
+	ofSite   = "SITE"
+	ofTenant = "TENANT"
+	ofAJob   = "JOB"
+	ofPolicy = "POLICY"
+)
+
+// An index is every name that a question may hold, by its small letters.
+type index struct {
+	names   map[string][]named
+	longest int // bytes
+}
+
+type named struct{ kind, name string }
+
+// names returns the index of what is known now.
+func (l *Log) names() *index {
+	if l.index != nil {
+		return l.index
+	}
+	x := &index{names: make(map[string][]named)}
+	add := func(kind, name string) {
+		if name == "" {
+			return
+		}
+		key := strings.ToLower(name)
+		x.names[key] = append(x.names[key], named{kind, name})
+		x.longest = max(x.longest, len(key))
+	}
+	for _, s := range l.siteNames() {
+		add(ofSite, s)
+	}
+	for _, t := range slices.Sorted(maps.Keys(l.tenants)) {
+		add(ofTenant, t)
+	}
+	for _, id := range l.book.Jobs() {
+		add(ofAJob, string(id))
+	}
+	for _, t := range l.totals {
+		add(ofPolicy, t.Policy)
+	}
+	l.index = x
+	return x
+}
+
+// find returns what a piece of text names: exactly so, or with other capitals
+// if nothing is named exactly so. Kind "" is any.
+func (x *index) find(text, kind string) (all []named) {
+	var loose []named
+	for _, n := range x.names[strings.ToLower(text)] {
+		switch {
+		case kind != "" && n.kind != kind:
+		case n.name == text:
+			all = append(all, n)
+		default:
+			loose = append(loose, n)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return loose
+}
+
+// near returns the names of a kind that look most like text, and how many
+// letters apart the nearest is. A part of a name between hyphens counts too.
+func (x *index) near(text, kind string, most int) (all []string, apart int) {
+	type found struct {
+		name  string
+		apart int
+	}
+	var near []found
+	text = strings.ToLower(text)
+	for _, key := range slices.Sorted(maps.Keys(x.names)) {
+		for _, n := range x.names[key] {
+			if kind != "" && n.kind != kind {
+				continue
+			}
+			d := edits(text, key)
+			for part := range strings.SplitSeq(key, "-") {
+				if n.kind == ofSite {
+					d = min(d, edits(text, part))
+				}
+			}
+			near = append(near, found{n.name, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.apart, b.apart), cmp.Compare(a.name, b.name))
+	})
+	for _, f := range near[:min(most, len(near))] {
+		all = append(all, f.name)
+	}
+	if len(near) == 0 {
+		return nil, 1 << 20
+	}
+	return all, near[0].apart
+}
+
+// edits returns how many letters to add, drop or change make a into b.
+func edits(a, b string) int {
+	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			change := diagonal
+			if a[i] != b[k] {
+				change++
+			}
+			diagonal = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}

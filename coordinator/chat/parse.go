@@ -1,0 +1,386 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// mostAsked bounds a question, in bytes.
+const mostAsked = 2000
+
+// Ask answers a question in plain words.
+func (l *Log) Ask(question string) Answer {
+	q, back := l.Parse(question)
+	if back != nil {
+		return *back
+	}
+	return l.Answer(q)
+}
+
+// A reading is a question on its way to a query.
+type reading struct {
+	said     said
+	when     when
+	slots    Query
+	rejected string // the site after a "not"
+	numbers  []int64
+	unknown  []string
+}
+
+// Parse reads a question as a query. If it cannot, it returns what to say
+// instead: that a word or a name is not known, or which readings there are.
+func (l *Log) Parse(question string) (Query, *Answer) {
+	if len(question) > mostAsked {
+		return Query{}, &Answer{Kind: "unclear", Text: []string{fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question))}}
+	}
+	r := &reading{}
+	if back := r.read(l, l.names().split(question)); back != nil {
+		return Query{}, back
+	}
+	if first := r.imperative(); first != "" {
+		return Query{}, l.refuse(first)
+	}
+	if len(r.unknown) > 0 {
+		for _, why := range []string{"unrecorded", "beyond"} {
+			if r.said.has(why) {
+				return Query{}, l.refuse("!" + why)
+			}
+		}
+		return Query{}, l.unknownWords(r.unknown)
+	}
+	at, from, to, ok := r.when.window(l)
+	if !ok {
+		return Query{}, unclear("The times in the question do not make one time or one window. Say \"at 13:45\", \"on 2026-03-11\", or \"from 12:00 to 14:00\".")
+	}
+	r.slots.At, r.slots.From, r.slots.To = at, from, to
+	if at != 0 {
+		r.said = append(r.said, []string{"AT"})
+	} else if to != 0 {
+		r.said = append(r.said, []string{"WIN"})
+	}
+	return l.choose(r)
+}
+
+// choose returns the one query that the grammar reads.
+func (l *Log) choose(r *reading) (Query, *Answer) {
+	found := best(r.said)
+	if len(found) > 1 && found[0].may == "*" {
+		found = found[:1]
+	}
+	if r.slots.Job != "" && r.slots.Decision != 0 {
+		return Query{}, unclear("One question is about a job or about a decision: name one of the two.")
+	}
+	switch {
+	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
+		return Query{}, l.refuse(found[0].ask)
+	case len(found) == 1:
+		return l.resolve(r.query(found[0])), nil
+	case len(found) > 1:
+		back := &Answer{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
+		for _, f := range found {
+			if !strings.HasPrefix(f.ask, "!") {
+				back.Readings = append(back.Readings, r.query(f).String())
+			}
+		}
+		return Query{}, back
+	}
+	return Query{}, l.missing(r)
+}
+
+// resolve settles what takes the record to settle: of two sites between which a
+// price decides, the one that did not win is asked about.
+func (l *Log) resolve(q Query) Query {
+	if q.Ask == "breakeven" && q.Other != "" {
+		if l.check(q) == nil && l.matter(q).site == q.Site {
+			q.Site = q.Other
+		}
+		q.Other = ""
+	}
+	return q
+}
+
+// query fills a query in.
+func (r *reading) query(f rule) Query {
+	q := r.slots
+	q.Ask = f.ask
+	mine := make(map[string]bool)
+	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
+		mine[c] = r.said.has(c)
+	}
+	q.Metric = r.metric(mine)
+	for _, by := range []string{"site", "tenant", "hour"} {
+		if mine["by"+by] {
+			q.By = by
+		}
+	}
+	switch {
+	case mine["most"] || mine["dirtiest"]:
+		q.Pick = "most"
+	case mine["least"] || mine["cheapest"] || mine["greenest"]:
+		q.Pick = "least"
+	}
+	if n := len(r.numbers); n > 0 {
+		q.Number = r.numbers[n-1]
+	}
+	return q.settle(mine, r)
+}
+
+func (r *reading) metric(mine map[string]bool) string {
+	var all []string
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if mine[m] {
+			all = append(all, m)
+		}
+	}
+	switch {
+	case len(all) == 1:
+		return all[0]
+	case len(all) > 1:
+		return ""
+	case mine["emit"] || mine["dirtiest"]:
+		return "carbon"
+	case mine["cheapest"] || mine["paidto"]:
+		return "cost"
+	case mine["wait"]:
+		return "wait"
+	}
+	return ""
+}
+
+// settle sets what follows from what is asked, and drops what does not belong
+// to it, so that a query has one form.
+func (q Query) settle(mine map[string]bool, r *reading) Query {
+	switch q.Ask {
+	case "why-not":
+		if r.rejected != "" && r.rejected != q.Site {
+			q.Site, q.Other = r.rejected, q.Site
+		}
+	case "bill":
+		if q.Pick != "" && q.By == "" {
+			q.By = "site"
+			if mine["tenants"] {
+				q.By = "tenant"
+			}
+		}
+	case "top":
+		q.Number = max(q.Number, 0)
+		if q.Number == 0 {
+			q.Number = 5
+		}
+		if q.Metric == "" {
+			q.Metric = "carbon"
+		}
+	case "best-hour", "best-price", "forecast":
+		q.Within = or(q.Within, or(q.Long, 24*time.Hour))
+		q.Long = 0
+		if q.To != 0 { // tomorrow, say
+			q.At, q.Within = q.From, q.To.Sub(q.From)
+			q.From, q.To = 0, 0
+		}
+	case "best-start":
+		q.Within = or(q.Within, 24*time.Hour)
+	}
+	if q.Ask != "differ" && q.Ask != "breakeven" {
+		q.Other = ""
+	}
+	if q.Ask != "bill" && q.Ask != "top" {
+		q.Metric = ""
+	}
+	if q.Ask != "bill" {
+		q.By, q.Pick = "", ""
+	}
+	if !slices.Contains([]string{"top", "fit", "reprice"}, q.Ask) {
+		q.Number = 0
+	}
+	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" {
+		q.Long, q.Within = 0, 0
+	}
+	if q.Decision != 0 {
+		q.Job = ""
+	}
+	return q
+}
+
+func or[T comparable](a, b T) T {
+	var zero T
+	if a == zero {
+		return b
+	}
+	return a
+}
+
+// read goes through the tokens: names first, then times and numbers, then the
+// longest phrase that is known.
+func (r *reading) read(l *Log, tokens []token) *Answer {
+	var low []string
+	for _, t := range tokens {
+		low = append(low, t.low)
+		if len(t.names) > 0 {
+			low[len(low)-1] = "\x00"
+		}
+	}
+	negated := false
+	for i := 0; i < len(tokens); {
+		t := tokens[i]
+		if len(t.names) > 0 {
+			if back := r.name(t, negated); back != nil {
+				return back
+			}
+			negated = false
+			i++
+			continue
+		}
+		n, concepts := r.word(l, low[i:], t)
+		if n == 0 {
+			if back := l.unknownName(tokens, i); back != nil {
+				return back
+			}
+			r.unknown = append(r.unknown, t.text)
+			i++
+			continue
+		}
+		if len(concepts) > 0 {
+			r.said = append(r.said, concepts)
+		}
+		if slices.Contains(concepts, "not") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
+			negated = true
+		}
+		i += n
+	}
+	return nil
+}
+
+// word reads what is no name, and returns how many words it took.
+func (r *reading) word(l *Log, low []string, t token) (int, []string) {
+	if t.quoted {
+		return 0, nil
+	}
+	if low[0] == "next" && len(low) > 1 && units[low[1]] > 0 {
+		r.slots.Within = units[low[1]]
+		return 2, []string{"next"}
+	}
+	n, concepts := phrase(low)
+	if n > 1 {
+		return n, concepts
+	}
+	spans := len(r.when.spans)
+	if used := r.when.time(l, low); used > 0 {
+		if len(r.when.spans) > spans {
+			r.span()
+			return used, []string{"DUR"}
+		}
+		return used, nil
+	}
+	if id, ok := strings.CutPrefix(low[0], "d-"); ok && isNumber(id) {
+		v, err := strconv.ParseUint(id, 10, 63)
+		if err != nil || r.slots.Decision != 0 {
+			return 0, nil
+		}
+		r.slots.Decision = max(v, 1)
+		return 1, []string{"DEC"}
+	}
+	if id, ok := strings.CutPrefix(low[0], "r-"); ok && isNumber(id) {
+		return 1, []string{"ruleid"}
+	}
+	digits, unit, cut := strings.Cut(low[0], "-")
+	if !cut {
+		digits = strings.TrimRightFunc(low[0], unicode.IsLetter)
+		unit = low[0][len(digits):]
+	}
+	if v, ok := number(digits); ok && n == 0 {
+		switch unit {
+		case "":
+			r.numbers = append(r.numbers, v)
+			return 1, []string{"NUM"}
+		case "gpu", "gpus", "x":
+			r.numbers = append(r.numbers, v)
+			r.said = append(r.said, []string{"NUM"})
+			return 1, []string{"gpus"}
+		}
+	}
+	return n, concepts
+}
+
+// span takes a length of time: of a run, or within which.
+func (r *reading) span() {
+	d := r.when.spans[len(r.when.spans)-1]
+	n := len(r.said)
+	if n > 0 && (slices.Contains(r.said[n-1], "next") || slices.Contains(r.said[n-1], "canwait")) || r.slots.Long != 0 {
+		r.slots.Within = d
+		return
+	}
+	r.slots.Long = d
+}
+
+// phrase returns the longest phrase at the start of words.
+func phrase(words []string) (int, []string) {
+	for n := min(longest, len(words)); n > 0; n-- {
+		text := strings.Join(words[:n], " ")
+		if concepts, ok := phrases[text]; ok {
+			return n, concepts
+		}
+	}
+	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
+		if n, concepts := phrase(parts); n == len(parts) {
+			return 1, concepts
+		}
+	}
+	return 0, nil
+}
+
+// name takes a name that is known.
+func (r *reading) name(t token, negated bool) *Answer {
+	if len(t.names) > 1 {
+		back := &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", clean(t.text))}}
+		for _, n := range t.names {
+			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+clean(quote(n.name)))
+		}
+		return back
+	}
+	n := t.names[0]
+	switch {
+	case n.kind == ofAJob && r.slots.Job == "":
+		r.slots.Job = protocol.JobID(n.name)
+	case n.kind == ofTenant && r.slots.Tenant == "":
+		r.slots.Tenant = n.name
+	case n.kind == ofPolicy:
+		r.slots.Policies = append(r.slots.Policies, n.name)
+	case n.kind == ofSite && r.slots.Site == "":
+		r.slots.Site = n.name
+	case n.kind == ofSite && r.slots.Other == "" && r.slots.Site != n.name:
+		r.slots.Other = n.name
+		r.said = append(r.said, []string{"SITE2"})
+		if negated {
+			r.rejected = n.name
+		}
+		return nil
+	default:
+		return unclear(fmt.Sprintf("One question can be about one %s, or about two sites.", strings.ToLower(n.kind)))
+	}
+	r.said = append(r.said, []string{n.kind})
+	if negated && n.kind == ofSite {
+		r.rejected = n.name
+	}
+	return nil
+}
+
+// imperative returns why a sentence that wants something done is refused.
+func (r *reading) imperative() string {
+	for _, word := range r.said {
+		switch {
+		case slices.Contains(word, "legislate"):
+			return "!legislate"
+		case slices.Contains(word, "act"):
+			return "!act"
+		case !slices.Contains(word, "_"):
+			return ""
+		}
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// examples are questions of every sort, for those who do not know what to ask.
+var examples = []string{
+	"why job NAME", "why not SITE for job NAME", "which sites refused job NAME", "what would job NAME have cost elsewhere",
+	"what did waiting save for job NAME", "what should i change for job NAME", "what is ahead of job NAME",
+	"carbon by site", "cost by tenant", "top 5 jobs by carbon", "late jobs", "average wait", "which jobs wait at 13:45",
+	"greenest site at 12:00", "free gpus at 12:00", "would 8 gpus fit at 12:00", "forecast SITE at 12:00",
+	"when should i submit 8 hours in the next 1 day", "what happened at 13:45", "silent agents", "bid error",
+	"compare policies", "fair share by tenant", "rules in force", "summary",
+}
+
+func unclear(text string) *Answer { return &Answer{Kind: "unclear", Text: []string{text}} }
+
+// unknownWords refuses a question with words that are not known: whatever it
+// was, another question would have been answered.
+func (l *Log) unknownWords(words []string) *Answer {
+	var shown []string
+	for _, w := range words[:min(len(words), 5)] {
+		shown = append(shown, fmt.Sprintf("%q", clean(w)))
+	}
+	a := unclear("The question is not answered, because it is not understood: " + list(shown) + " is no word that is known here, and no name of this run.")
+	if len(words) > 1 {
+		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
+	}
+	a.say("What can be asked: `gridbid ask help`.")
+	return a
+}
+
+// unknownName answers a token that is no word, but looks like a name: it comes
+// after a noun, is in quotes, has a digit, or is nearly a name.
+func (l *Log) unknownName(tokens []token, i int) *Answer {
+	t, kind := tokens[i], ""
+	if i > 0 {
+		kind = nouns[tokens[i-1].low]
+	}
+	near, apart := l.names().near(t.text, kind, 5)
+	looks := kind != "" || t.quoted || strings.ContainsAny(t.text, "0123456789_") || apart <= max(1, len(t.text)/3)
+	if !looks || i == 0 && kind == "" && apart > 2 && !strings.ContainsAny(t.text, "0123456789") && !t.quoted {
+		return nil
+	}
+	what := strings.ToLower(or(kind, "name"))
+	a := &Answer{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, clean(t.text))}}
+	if len(near) == 0 {
+		a.say("It has no %s at all.", what)
+		return a
+	}
+	var shown []string
+	for _, n := range near {
+		shown = append(shown, fmt.Sprintf("%q", clean(n)))
+	}
+	a.say("The nearest are %s.", list(shown))
+	return a
+}
+
+// missing says what a question lacks, or what could be asked with its words.
+func (l *Log) missing(r *reading) *Answer {
+	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
+		found := best(append(slices.Clone(r.said), []string{slot}))
+		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
+			continue
+		}
+		a := &Answer{Kind: "ambiguous"}
+		q := r.query(found[0])
+		switch slot {
+		case "JOB":
+			a.say("Which job is meant? A run has many; for one of them:")
+			for _, id := range l.notable() {
+				q.Job = id
+				a.Readings = append(a.Readings, q.String())
+			}
+		case "SITE":
+			a.say("Which site is meant?")
+			for _, s := range l.siteNames() {
+				if q.Site = s; len(a.Readings) < 8 {
+					a.Readings = append(a.Readings, q.String())
+				}
+			}
+		case "AT":
+			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", clock(l.first), clock(l.last))
+		case "TENANT":
+			a.say("Whose? Name a tenant.")
+		case "DUR":
+			a.say("How long? Say \"8 hours\".")
+		case "NUM":
+			a.say("How many? Say \"8 GPUs\".")
+		}
+		return a
+	}
+	a := unclear("Every word of the question is known, but not what they ask together; it is not guessed at.")
+	a.say("What can be asked: `gridbid ask help`.")
+	for _, f := range r.nearest() {
+		a.Readings = append(a.Readings, r.query(f).String())
+	}
+	if len(a.Readings) > 0 {
+		a.Text[1] = "Perhaps one of these is meant; `gridbid ask help` lists what can be asked."
+	}
+	return a
+}
+
+// nearest returns up to three rules that read the question but for a few of
+// its words, and need nothing that it lacks.
+func (r *reading) nearest() (all []rule) {
+	for n := len(r.said) - 1; n > 0 && n >= len(r.said)-2; n-- {
+		for i := range r.said {
+			for _, f := range best(slices.Delete(slices.Clone(r.said), i, min(len(r.said), i+len(r.said)-n))) {
+				if f.may != "*" && !asks(all, f.ask) && len(all) < 3 {
+					all = append(all, f)
+				}
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return all
+}
+
+// refuse answers what is understood and not answered.
+func (l *Log) refuse(why string) *Answer {
+	a := &Answer{Kind: "refused"}
+	switch why {
+	case "!unrecorded":
+		a.say("That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.")
+	case "!opinion":
+		a.say("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
+	case "!beyond":
+		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", clock(l.first), clock(l.last))
+	case "!act":
+		a.say("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
+	case "!legislate":
+		a.say("That would be a rule for the future, and questions only read. To try other rules, replay the day under another policy: `gridbid replay --policy`.")
+	case "!policy":
+		var names []string
+		for _, t := range l.totals {
+			names = append(names, clean(t.Policy))
+		}
+		a.Kind = "not-found"
+		if len(names) == 0 {
+			a.say("The figures of other policies are not at hand. Replay them together: `gridbid replay --policy auction,home-fifo`.")
+			return a
+		}
+		a.say("No policy of that name was replayed here. There is %s.", list(names))
+	}
+	return a
+}
+
+// help lists what can be asked.
+func (l *Log) help() *Answer {
+	a := &Answer{Kind: "answer", Read: "what can be asked"}
+	a.say("Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:")
+	a.Readings = examples
+	return a
+}

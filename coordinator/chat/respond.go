@@ -1,0 +1,235 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A responder answers one sort of query.
+type responder func(*Log, Query, *Answer)
+
+var responders map[string]responder
+
+func init() {
+	responders = map[string]responder{
+		"why": (*Log).why, "why-not": (*Log).whyNot, "why-not-home": (*Log).whyNotHome,
+		"why-not-greenest": (*Log).whyNotGreenest, "why-not-cheapest": (*Log).whyNotCheapest,
+		"held": (*Log).held, "where": (*Log).where, "decision": (*Log).decision, "times": (*Log).times, "waited": (*Log).waited,
+		"offers": (*Log).offers, "offer-count": (*Log).offers, "unable": (*Log).unable, "differ": (*Log).differ,
+		"elsewhere": (*Log).elsewhere, "elsewhere-at": (*Log).elsewhereAt, "immediate": (*Log).immediate, "saved": (*Log).saved,
+		"reprice": (*Log).reprice, "breakeven": (*Log).breakeven, "rerun": (*Log).rerun, "policies": (*Log).policies,
+		"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix, "late": (*Log).late, "waits": (*Log).waits,
+		"pending": (*Log).pending, "intensity": (*Log).intensity, "price": (*Log).price, "greenest": (*Log).greenest,
+		"cheapest": (*Log).cheapest, "dirtiest": (*Log).dirtiest, "free": (*Log).free, "block": (*Log).block, "fit": (*Log).fit,
+		"power": (*Log).power, "report": (*Log).report, "best-hour": (*Log).bestHour, "best-price": (*Log).bestHour,
+		"forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
+		"weights": (*Log).weights, "shares": (*Log).shares, "bid-error": (*Log).bidError, "silent": (*Log).silent, "stuck": (*Log).stuck,
+		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
+		"jobs": (*Log).count, "summary": (*Log).summary,
+	}
+}
+
+// Answer computes what a query asks. A query that holds a name which is not in
+// the run is answered with "not-found".
+func (l *Log) Answer(q Query) Answer {
+	if q.Ask == "help" {
+		return *l.help()
+	}
+	a := Answer{Kind: "answer", Query: &q, Read: q.String(), Command: command(q.String())}
+	if text, ok := absences[q.Ask]; ok {
+		a.Kind, a.Command = "absent", ""
+		a.say("%s", text)
+		return a
+	}
+	do := responders[q.Ask]
+	if do == nil {
+		return *unclear("No question of that sort is known: `gridbid ask help`.")
+	}
+	if back := l.check(q); back != nil {
+		return *back
+	}
+	do(l, q, &a)
+	if a.Kind != "answer" {
+		a.Figures = nil
+	}
+	return a
+}
+
+// check returns what to say of a query about what is not there.
+func (l *Log) check(q Query) *Answer {
+	missing := func(format string, args ...any) *Answer {
+		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
+	}
+	if q.Decision != 0 {
+		if _, ok := l.decisions[q.Decision]; !ok {
+			n := len(l.order)
+			if n == 0 {
+				return missing("No decision %s is in this run; it has none at all.", cite(q.Decision))
+			}
+			return missing("No decision %s is in this run. It has %d, from %s to %s; a number in between may be another message of the coordinator.",
+				cite(q.Decision), n, cite(l.order[0]), cite(l.order[n-1]))
+		}
+	}
+	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {
+		return missing("No job %q is in this run.", clean(string(q.Job)))
+	}
+	for _, s := range []string{q.Site, q.Other} {
+		if s != "" && l.sites[s] == nil {
+			return missing("No site %q is in this run.", clean(s))
+		}
+	}
+	if q.Tenant != "" && !l.tenants[q.Tenant] {
+		return missing("No tenant %q is in this run.", clean(q.Tenant))
+	}
+	if q.At != 0 && (q.At < l.first || q.At > l.last) || q.To != 0 && (q.To <= l.first || q.From > l.last || q.From >= q.To) {
+		return missing("That time is not in the record, which goes from %s to %s UTC.", clock(l.first), clock(l.last))
+	}
+	return nil
+}
+
+// absences are what this federation has not, by what is asked.
+var absences = map[string]string{
+	"no-quota":       "This federation has no quotas, so none was used, lent or borrowed. Jobs compete by cost and deadline alone; `gridbid ask 'fair share by tenant'` says what each tenant got.",
+	"no-preemption":  "Nothing was preempted: this market has no preemption. A job that runs runs to its end.",
+	"no-replicas":    "Jobs have no replicas here: each runs whole, on one node, or not at all.",
+	"no-arbitration": "No decision was arbitrated: no model and no judge takes part here. Rules decided all of them, and arbitration cost nothing.",
+	"no-priority":    "No priority class or factor is in the record's decisions. A job's terms of cost say what counts: energy, carbon, transfer, fragments, delay and lateness.",
+	"no-policy-log":  "Nobody changed the policy: a run has one policy from its start to its end.",
+	"no-rule":        "No rules with ids are in this run. `gridbid ask 'rules in force'` says what decided.",
+	"no-day-before":  "The record has no day before to compare with: it is one run. Replay the other day, and compare the two folders' totals.json.",
+	"no-fragments":   "Fragmentation of one site is not in the record. `gridbid ask 'largest free block of gpus at 12:00'` says which gangs fit; totals.json has the mean over all sites.",
+}
+
+// A case is a job as one decision met it.
+type matter struct {
+	rec  record.JobRecord
+	h    record.Hearing // zero if it was never heard
+	id   uint64         // the decision; 0 if there is none yet
+	met  bool           // h is there
+	site string         // that was awarded it in that decision; ""
+}
+
+// matter finds the job and the round that a query is about: the decision's, or
+// the one that the job stands by.
+func (l *Log) matter(q Query) matter {
+	m := matter{id: q.Decision}
+	job, round := q.Job, uint64(0)
+	if q.Decision != 0 {
+		d := l.decisions[q.Decision]
+		job, round = d.job, d.round
+	}
+	m.rec = l.known(job)
+	if q.Decision == 0 {
+		m.id = l.deciding(job)
+		if a := m.rec.Award(); a != nil {
+			m.id = a.Said.Seq
+		}
+		round = l.decisions[m.id].round
+	}
+	for _, h := range m.rec.Hearings {
+		if h.Round == round || round == 0 {
+			m.h, m.met = h, true
+		}
+	}
+	if m.met && m.h.Decision.Kind == "award" {
+		m.site = m.h.Decision.Site
+	}
+	return m
+}
+
+// ran returns the site where a job ran, or runs; "" if it did not.
+func ran(r record.JobRecord) string {
+	if r.Run == nil {
+		return ""
+	}
+	return r.Run.Site
+}
+
+// cited returns the decision of a matter as an answer's figures cite it.
+func (m matter) cited() []string {
+	if m.id == 0 {
+		return nil
+	}
+	return []string{cite(m.id)}
+}
+
+// option returns the cheapest option that a site offered in time, or what was
+// awarded to it.
+func (m matter) option(site string) (record.Priced, bool) {
+	if m.site == site && site != "" {
+		return m.h.Decision.Option, true
+	}
+	a, ok := m.answer(site)
+	if !ok || a.Late || len(a.Options) == 0 {
+		return record.Priced{}, false
+	}
+	return a.Options[0], true
+}
+
+func (m matter) answer(site string) (record.Answer, bool) {
+	i := slices.IndexFunc(m.h.Answers, func(a record.Answer) bool { return a.Site == site })
+	if i < 0 {
+		return record.Answer{}, false
+	}
+	return m.h.Answers[i], true
+}
+
+// none says why a site has no offer that counts.
+func (m matter) none(site string) string {
+	a, ok := m.answer(site)
+	switch {
+	case !ok:
+		return "it was not known when the round was called"
+	case a.Said == record.Origin{}:
+		return "it did not answer by " + clock(m.h.Closes)
+	case a.Late:
+		return "it answered too late, at " + clock(a.Said.At)
+	}
+	return because(a.Why)
+}
+
+// A cause is one term of what an option costs.
+type cause struct {
+	name string
+	of   func(protocol.Terms) protocol.Microdollars
+}
+
+var causes = []cause{
+	{"energy", func(t protocol.Terms) protocol.Microdollars { return t.Money }},
+	{"carbon", func(t protocol.Terms) protocol.Microdollars { return t.Carbon }},
+	{"awake", func(t protocol.Terms) protocol.Microdollars { return t.Awake }},
+	{"transfer", func(t protocol.Terms) protocol.Microdollars { return t.Transfer }},
+	{"fragments", func(t protocol.Terms) protocol.Microdollars { return t.Fragment }},
+	{"delay", func(t protocol.Terms) protocol.Microdollars { return t.Delay }},
+	{"lateness", func(t protocol.Terms) protocol.Microdollars { return t.Late }},
+}
+
+// largest returns the term in which b exceeds a most, and by how much.
+func largest(a, b protocol.Terms) (string, protocol.Microdollars) {
+	best, by := "", protocol.Microdollars(0)
+	for _, c := range causes {
+		if d := c.of(b) - c.of(a); d > by {
+			best, by = c.name, d
+		}
+	}
+	return best, by
+}
+
+// shape names what is shown of a job's size: "8 GPUs".
+func shape(j protocol.Job) string {
+	if j.GPUs == 0 {
+		return gpus(j.CPU) + " cores"
+	}
+	if j.GPU() == 1000 {
+		return "1 GPU"
+	}
+	return gpus(j.GPU()) + " GPUs"
+}
+
+// rename returns the part of a question after "read as", with what was taken
+// for granted.
+func (a *Answer) assume(what string) { a.Read = strings.TrimSpace(a.Read) + " — " + what }

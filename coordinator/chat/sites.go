@@ -1,0 +1,269 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// seen returns what a site last said of its grid until an instant, if that was
+// of the same hour.
+func (s *site) seen(at protocol.Time) (outlook, bool) {
+	for i := len(s.outlooks) - 1; i >= 0; i-- {
+		if o := s.outlooks[i]; o.at <= at {
+			return o, true
+		}
+	}
+	return outlook{}, false
+}
+
+// value returns a series' value at an instant.
+func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
+	i := int(at.Floor(time.Hour)-o.From) / int(time.Hour.Milliseconds())
+	if at < o.From || i >= len(series) {
+		return v, false
+	}
+	return series[i], true
+}
+
+// grid lists a quantity of every site's grid, the least first.
+func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, protocol.Time) (int64, bool), show func(int64) string) []string {
+	at := l.moment(q, a)
+	type line struct {
+		site  string
+		v     int64
+		known bool
+		said  protocol.Time
+	}
+	var lines []line
+	for _, name := range l.siteNames() {
+		if q.Site != "" && q.Site != name {
+			continue
+		}
+		x := line{site: name}
+		if o, ok := l.sites[name].seen(at); ok {
+			x.v, x.known = of(o, at)
+			x.said = o.at
+		}
+		lines = append(lines, x)
+	}
+	slices.SortStableFunc(lines, func(x, y line) int {
+		if x.known != y.known {
+			if x.known {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.v, y.v)
+	})
+	a.Table = &Table{Head: []string{"site", what, "as said at"}}
+	var order []string
+	for _, x := range lines {
+		if !x.known {
+			a.row(name(x.site), "not known", clock(x.said))
+			continue
+		}
+		order = append(order, x.site)
+		a.row(name(x.site), show(x.v), clock(x.said))
+		a.figure("site/"+x.site, what, x.v, unit)
+	}
+	return order
+}
+
+func (l *Log) carbonNow(q Query, a *Answer) []string {
+	return l.grid(q, a, "carbon-intensity", "milligrams-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
+		v, ok := value(o, o.Carbon, at)
+		return int64(v), ok
+	}, func(v int64) string { return grams(protocol.Milligrams(v)) })
+}
+
+func (l *Log) priceNow(q Query, a *Answer) []string {
+	return l.grid(q, a, "price", "microdollars-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
+		v, ok := value(o, o.Price, at)
+		return int64(v), ok
+	}, func(v int64) string { return perMWh(protocol.Microdollars(v)) })
+}
+
+func (l *Log) intensity(q Query, a *Answer) { l.told(q, a, l.carbonNow(q, a)) }
+func (l *Log) price(q Query, a *Answer)     { l.told(q, a, l.priceNow(q, a)) }
+
+// told says the one value that was asked for.
+func (l *Log) told(q Query, a *Answer, known []string) {
+	switch {
+	case len(known) == 0:
+		a.say("No site had said it by then.")
+	case q.Site != "":
+		a.say("%s: %s.", name(q.Site), a.Table.Rows[0][1])
+	}
+}
+
+func (l *Log) greenest(q Query, a *Answer) { l.pick(a, l.carbonNow(q, a), "The greenest site is", 0) }
+func (l *Log) cheapest(q Query, a *Answer) {
+	l.pick(a, l.priceNow(q, a), "The site with the cheapest electricity is", 0)
+}
+func (l *Log) dirtiest(q Query, a *Answer) {
+	order := l.carbonNow(q, a)
+	l.pick(a, order, "The site with the most carbon per kWh is", len(order)-1)
+}
+
+func (l *Log) pick(a *Answer, order []string, what string, i int) {
+	if len(order) == 0 {
+		a.say("No site had said it by then.")
+		return
+	}
+	a.say("%s %s, with %s.", what, name(order[i]), a.Table.Rows[i][1])
+}
+
+// A stock is the GPUs of one model at one site, and those that are free.
+type stock struct {
+	site, model string
+	all, free   protocol.Milli
+	block       int // whole free GPUs of the node that has most of them
+}
+
+// stocks counts what runs hold at an instant against what sites said they have.
+// GPUs of a pool are taken to be spread evenly over its nodes.
+func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
+	for _, site := range l.siteNames() {
+		if q.Site != "" && q.Site != site {
+			continue
+		}
+		for _, p := range l.sites[site].pools {
+			if p.GPUs == 0 || p.Nodes == 0 {
+				continue
+			}
+			s := stock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
+			touched := make(map[string]map[int]bool)
+			for _, r := range l.records() {
+				if ran(r) != site || r.Run.Model != p.Model || r.Job.GPUs == 0 || !l.holds(r, at) {
+					continue
+				}
+				s.free -= r.Job.GPU()
+				if touched[r.Run.Node] == nil {
+					touched[r.Run.Node] = make(map[int]bool)
+				}
+				for _, d := range r.Run.Devices {
+					touched[r.Run.Node][d] = true
+				}
+			}
+			each := p.GPUs / p.Nodes
+			if len(touched) < p.Nodes {
+				s.block = each
+			}
+			for _, node := range sorted(touched) {
+				s.block = max(s.block, each-len(touched[node]))
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (l *Log) stockTable(q Query, a *Answer) []stock {
+	at := l.moment(q, a)
+	all := l.stocks(q, at)
+	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
+	for _, s := range all {
+		a.row(name(s.site), name(s.model), gpus(s.all), gpus(s.free), fmt.Sprint(s.block))
+		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
+		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
+	}
+	return all
+}
+
+// free says which GPUs nobody held.
+func (l *Log) free(q Query, a *Answer) {
+	var free, all protocol.Milli
+	for _, s := range l.stockTable(q, a) {
+		free, all = free+s.free, all+s.all
+	}
+	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", gpus(free), gpus(all))
+	a.figure(subjectOf(q), "free", int64(free), "thousandths")
+}
+
+func subjectOf(q Query) string {
+	if q.Site != "" {
+		return "site/" + q.Site
+	}
+	return "run"
+}
+
+// block says the largest gang that one node could have taken.
+func (l *Log) block(q Query, a *Answer) {
+	best := stock{}
+	for _, s := range l.stockTable(q, a) {
+		if s.block > best.block {
+			best = s
+		}
+	}
+	if best.block == 0 {
+		a.say("No whole GPU was free.")
+	} else {
+		a.say("The largest block free on one node is %s, of %s at %s. Cores and memory may limit a job further.",
+			count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
+	}
+	a.figure(subjectOf(q), "largest-block", int64(best.block), "count")
+}
+
+// fit says where so many GPUs would have fitted on one node.
+func (l *Log) fit(q Query, a *Answer) {
+	var free protocol.Milli
+	var where []string
+	for _, s := range l.stockTable(q, a) {
+		free += s.free
+		if int64(s.block) >= q.Number {
+			where = append(where, fmt.Sprintf("%s (%s)", name(s.site), name(s.model)))
+		}
+	}
+	a.say("%s GPUs were free in all; a job needs its %d on one node.", gpus(free), q.Number)
+	if len(where) == 0 {
+		a.say("No node had so many free, so the job would not have fitted then.")
+	} else {
+		a.say("It would have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", list(where))
+	}
+	a.figure(subjectOf(q), "places", int64(len(where)), "count")
+	a.figure(subjectOf(q), "free", int64(free), "thousandths")
+}
+
+// power tells the mean draw of the last whole hour that was metered.
+func (l *Log) power(q Query, a *Answer) {
+	at := l.moment(q, a)
+	a.assume("the mean of the last metered hour, before the facility's share")
+	a.Table = &Table{Head: []string{"site", "kW", "hour from"}}
+	for _, s := range l.siteNames() {
+		if q.Site != "" && q.Site != s {
+			continue
+		}
+		var last protocol.Meter
+		for _, m := range l.sites[s].meters {
+			if m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
+				last = m
+			}
+		}
+		if last.Hour == 0 {
+			a.row(name(s), "not metered yet", "")
+			continue
+		}
+		a.row(name(s), fmt.Sprintf("%.3f", last.Total.KWh()), clock(last.Hour))
+		a.figure("site/"+s, "energy-of-hour", int64(last.Total), "millijoules")
+		if q.Site != "" {
+			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.KWh(), clock(last.Hour))
+		}
+	}
+}
+
+// report says when sites were last heard.
+func (l *Log) report(q Query, a *Answer) {
+	a.Table = &Table{Head: []string{"site", "last heard", "before the end"}}
+	for _, s := range l.siteNames() {
+		if q.Site == "" || q.Site == s {
+			heard := l.sites[s].heard
+			a.row(name(s), clock(heard), span(l.last.Sub(heard)))
+			a.figure("site/"+s, "last-heard", int64(heard), "instant")
+		}
+	}
+	a.say("The record ends at %s UTC.", clock(l.last))
+}

@@ -1,0 +1,204 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// when is what a question says of time, as it is found in it.
+type when struct {
+	days     []protocol.Time
+	instants []instant
+	back     time.Duration // "in the last 3 hours"
+	spans    []time.Duration
+	said     []string // defaults that were used
+}
+
+// An instant is a time of day, and its day if that was said with it.
+type instant struct {
+	day   protocol.Time
+	clock time.Duration
+}
+
+var months = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
+
+var units = map[string]time.Duration{
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
+}
+
+var small = map[string]int64{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12, "sixteen": 16}
+
+// month returns 1 to 12 for a month's name or its first three letters.
+func month(w string) int {
+	for i, m := range months {
+		if w == m || w == m[:3] || m == "september" && w == "sept" {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// number reads "8", "1,000" and "eight".
+func number(w string) (int64, bool) {
+	if n, ok := small[w]; ok {
+		return n, true
+	}
+	n, err := strconv.ParseInt(w, 10, 64)
+	return n, err == nil && n >= 0 && n < 1e12
+}
+
+// length reads a duration at the start of words: "6 h", "6h", "a day".
+func length(words []string) (time.Duration, int) {
+	if len(words) == 0 {
+		return 0, 0
+	}
+	if i := strings.IndexFunc(words[0], func(c rune) bool { return c < '0' || c > '9' }); i > 0 {
+		if n, ok := number(words[0][:i]); ok && units[strings.TrimPrefix(words[0][i:], "-")] > 0 && n < 100_000 {
+			return time.Duration(n) * units[strings.TrimPrefix(words[0][i:], "-")], 1
+		}
+	}
+	if len(words) < 2 {
+		return 0, 0
+	}
+	n, ok := number(words[0])
+	if words[0] == "a" || words[0] == "an" {
+		n, ok = 1, true
+	}
+	skip := 1
+	if ok && len(words) > 2 && words[1] == "more" {
+		skip = 2
+	}
+	if unit := units[words[skip]]; ok && unit > 0 && n < 100_000 {
+		return time.Duration(n) * unit, skip + 1
+	}
+	return 0, 0
+}
+
+// time reads what words say of time at their start, and returns how many of
+// them it took.
+func (w *when) time(l *Log, words []string) int {
+	first := words[0]
+	next := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	if first == "last" || first == "past" {
+		if unit := units[next(1)]; unit > 0 {
+			w.back = unit
+			return 2
+		}
+		if d, n := length(words[1:]); n > 0 {
+			w.back = d
+			return n + 1
+		}
+		return 0
+	}
+	if t, err := time.Parse(time.RFC3339, strings.ToUpper(first)); err == nil {
+		at := protocol.At(t)
+		w.instants = append(w.instants, instant{at.Floor(24 * time.Hour), at.Sub(at.Floor(24 * time.Hour))})
+		return 1
+	}
+	for _, form := range []string{"2006-01-02t15:04", "2006-01-02t15:04z"} {
+		if t, err := time.Parse(form, first); err == nil {
+			at := protocol.At(t)
+			w.instants = append(w.instants, instant{at.Floor(24 * time.Hour), at.Sub(at.Floor(24 * time.Hour))})
+			return 1
+		}
+	}
+	if t, err := time.Parse("2006-01-02", first); err == nil {
+		w.days = append(w.days, protocol.At(t))
+		return 1
+	}
+	if t, err := time.Parse("15:04", first); err == nil {
+		w.instants = append(w.instants, instant{clock: time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute})
+		return 1
+	}
+	if n := w.date(l, words); n > 0 {
+		return n
+	}
+	switch first {
+	case "noon":
+		w.instants = append(w.instants, instant{clock: 12 * time.Hour})
+	case "midnight":
+		w.instants = append(w.instants, instant{})
+	case "today":
+		w.days = append(w.days, l.day)
+		w.said = append(w.said, "today is the day on which the first jobs came")
+	case "tomorrow":
+		w.days = append(w.days, l.day.Add(24*time.Hour))
+		w.said = append(w.said, "tomorrow is the day after the one on which the first jobs came")
+	default:
+		d, n := length(words)
+		if n > 0 {
+			w.spans = append(w.spans, d)
+		}
+		return n
+	}
+	return 1
+}
+
+// date reads a day: "11 march", "march 11 2026", "wednesday".
+func (w *when) date(l *Log, words []string) int {
+	year := l.day.Go().Year()
+	dayOf := func(m int, d string) bool {
+		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
+		if m == 0 || err != nil || n < 1 || n > 31 {
+			return false
+		}
+		w.days = append(w.days, protocol.At(time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)))
+		return true
+	}
+	if len(words) > 1 {
+		used := 2
+		if len(words) > 2 && len(words[2]) == 4 && isNumber(words[2]) {
+			year, _ = strconv.Atoi(words[2])
+			used = 3
+		}
+		if dayOf(month(words[1]), words[0]) || dayOf(month(words[0]), words[1]) {
+			return used
+		}
+	}
+	for t := l.day; t <= l.last && t > 0; t = t.Add(24 * time.Hour) {
+		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long {
+			w.days = append(w.days, t)
+			return 1
+		}
+	}
+	return 0
+}
+
+// window returns the time that a question is about: an instant, or a range.
+func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
+	day := l.day
+	if len(w.days) == 1 && len(w.instants) > 0 {
+		day = w.days[0]
+	}
+	fix := func(i instant) protocol.Time {
+		if i.day != 0 {
+			return i.day.Add(i.clock)
+		}
+		return day.Add(i.clock)
+	}
+	switch {
+	case w.back > 0 && len(w.days)+len(w.instants) == 0:
+		return 0, l.last.Add(-w.back), l.last, true
+	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
+		return 0, 0, 0, false
+	case len(w.instants) == 2:
+		from, to = fix(w.instants[0]), fix(w.instants[1])
+		return 0, from, to, from < to
+	case len(w.instants) == 1:
+		return fix(w.instants[0]), 0, 0, true
+	case len(w.days) == 2:
+		return 0, w.days[0], w.days[1].Add(24 * time.Hour), w.days[0] < w.days[1]
+	case len(w.days) == 1:
+		return 0, w.days[0], w.days[0].Add(24 * time.Hour), true
+	}
+	return 0, 0, 0, true
+}

@@ -1,0 +1,144 @@
+package chat
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A token is a word of a question, or a name in it.
+type token struct {
+	text   string // as written; in quotes, without them
+	low    string // in small letters
+	names  []named
+	quoted bool
+}
+
+// nouns say of what kind the name after them is.
+var nouns = map[string]string{
+	"job": ofAJob, "jobs": ofAJob, "site": ofSite, "sites": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant,
+	"policy": ofPolicy, "policies": ofPolicy,
+}
+
+// shorten makes long words of the shortened ones.
+var shorten = strings.NewReplacer(
+	"’", "'", "‘", "'", "“", `"`, "”", `"`,
+	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
+)
+
+// split cuts a question into words and names. A name may hold anything: the
+// longest that begins at a word is taken.
+func (x *index) split(question string) (all []token) {
+	s := shorten.Replace(question + " ")
+	prev := ""
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == '"' {
+			if text, n, ok := quoted(s[i:]); ok {
+				all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev), quoted: true})
+				i, prev = i+n, ""
+				continue
+			}
+		}
+		if n := x.longestAt(s[i:], prev); n > 0 {
+			text := s[i : i+n]
+			all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev)})
+			i, prev = i+n, ""
+			continue
+		}
+		if !inWord(c) {
+			i += size
+			if c != ' ' && c != '?' && c != '!' && c != ',' && c != '.' && c != ';' && c != ':' && c != '\'' && c != '€' && c != '$' && c != '/' {
+				all = append(all, token{text: string(c), low: string(c)})
+			}
+			continue
+		}
+		text := word(s[i:])
+		prev = strings.ToLower(text)
+		all = append(all, token{text: text, low: prev})
+		i += len(text)
+	}
+	return all
+}
+
+// said returns what a piece of text names: of the kind that the word before it
+// says, if there is such a one.
+func (x *index) said(text, prev string) []named {
+	if found := x.find(text, nouns[prev]); len(found) > 0 {
+		return found
+	}
+	return x.find(text, "")
+}
+
+// quoted returns what stands in quotes at the start of s, and how long that is.
+func quoted(s string) (text string, n int, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '"':
+			return b.String(), i + 1, true
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", 0, false
+}
+
+// longestAt returns how long the longest name at the start of s is. A name
+// that is made of the grammar's own words counts only in quotes or after the
+// noun that says what it is.
+func (x *index) longestAt(s, prev string) int {
+	for n := min(len(s), x.longest); n > 0; n-- {
+		if n < len(s) {
+			if c, _ := utf8.DecodeRuneInString(s[n:]); !utf8.RuneStart(s[n]) || inWord(c) {
+				if last, _ := utf8.DecodeLastRuneInString(s[:n]); inWord(last) || !utf8.RuneStart(s[n]) {
+					continue
+				}
+			}
+		}
+		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
+		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !ordinary(s[:n])) {
+			return n
+		}
+	}
+	return 0
+}
+
+// ordinary reports whether text is made of words that the grammar knows.
+func ordinary(text string) bool {
+	for w := range strings.FieldsSeq(strings.ToLower(text)) {
+		if _, known := phrases[strings.Trim(w, "?.,!")]; !known && !isNumber(w) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(w string) bool {
+	for _, c := range w {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return w != ""
+}
+
+func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }
+
+// word returns the word at the start of s: letters, digits, and what holds
+// them together inside dates, times, numbers and units.
+func word(s string) string {
+	end := 0
+	for i, c := range s {
+		next, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(max(c, 0)):])
+		joins := (c == ':' || c == '.' || c == '/' || c == '+' || c == '%') && inWord(next)
+		if !inWord(c) && !joins {
+			break
+		}
+		end = i + utf8.RuneLen(c)
+	}
+	return s[:end]
+}

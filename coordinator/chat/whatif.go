@@ -1,0 +1,328 @@
+package chat
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// shell returns a name as one word of a command line.
+func shell(s string) string {
+	if quote(s) == s {
+		return s
+	}
+	if clean(s) != s {
+		return "(a name that cannot be typed; use --json)"
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// differ says which term makes the difference between two sites' offers.
+func (l *Log) differ(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	x, okX := m.option(q.Site)
+	y, okY := m.option(q.Other)
+	for _, s := range []string{q.Site, q.Other} {
+		if _, ok := m.option(s); !ok {
+			a.say("%s made no offer that counts: %s.", name(s), m.none(s))
+		}
+	}
+	if !okX || !okY {
+		return
+	}
+	cheap, dear := q.Site, q.Other
+	if x.Terms.Total() > y.Terms.Total() {
+		cheap, dear, x, y = dear, cheap, y, x
+	}
+	term, by := largest(x.Terms, y.Terms)
+	if term == "" {
+		a.say("%s and %s offered the same.", name(cheap), name(dear))
+		return
+	}
+	a.figure("site/"+dear, "total-difference", int64(y.Terms.Total()-x.Terms.Total()), "microdollars", m.cited()...)
+	a.figure("site/"+dear, term+"-difference", int64(by), "microdollars", m.cited()...)
+	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
+		term, dollars(by), name(dear), name(cheap), name(dear), dollars(y.Terms.Total()), name(cheap), dollars(x.Terms.Total()))
+	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
+	for _, c := range causes {
+		if c.of(x.Terms) != 0 || c.of(y.Terms) != 0 {
+			a.row(c.name, dollars(c.of(x.Terms)), dollars(c.of(y.Terms)), dollars(c.of(y.Terms)-c.of(x.Terms)))
+		}
+	}
+}
+
+// elsewhere lists what the job would have cost at every other site.
+func (l *Log) elsewhere(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	a.assume("by the offers of the deciding round; nobody was asked again")
+	l.decided(m, a)
+	if site, p, ok := m.nextBest(); ok && m.site != "" {
+		m.compare(a, site, p)
+	}
+	if m.met {
+		m.table(a)
+		for _, s := range m.h.Answers {
+			if p, ok := m.option(s.Site); ok {
+				a.figure("site/"+s.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+			}
+		}
+	}
+}
+
+// elsewhereAt says what the job would have cost at one site.
+func (l *Log) elsewhereAt(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if r := m.rec; ran(r) == q.Site && r.State == record.Ended {
+		a.say("Job %s ran at %s.", name(r.Job.ID), name(q.Site))
+		l.billOf(r, a)
+		return
+	}
+	a.assume("by the offers of the deciding round; nobody was asked again")
+	p, ok := m.option(q.Site)
+	switch {
+	case !ok:
+		a.say("That is not known: %s made no offer that counts, because %s.", name(q.Site), m.none(q.Site))
+	case m.site == "" || m.site == q.Site:
+		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), clock(p.Start), dollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
+		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+	default:
+		m.compare(a, q.Site, p)
+		won := m.h.Decision.Option
+		late := "would have been kept"
+		if p.Finish > m.rec.Job.Deadline {
+			late = "would have been missed by " + span(p.Finish.Sub(m.rec.Job.Deadline))
+		}
+		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), clock(p.Finish), late)
+		m.terms(a, q.Site, p)
+	}
+}
+
+// soonest returns the offer of the earliest start in a job's first round that
+// had one, the cheapest of those.
+func soonest(r record.JobRecord) (best record.Priced, site string, h record.Hearing, ok bool) {
+	for _, h := range r.Hearings {
+		for _, s := range h.Answers {
+			for _, p := range s.Options {
+				if !s.Late && (!ok || p.Start < best.Start || p.Start == best.Start && p.Terms.Total() < best.Terms.Total()) {
+					best, site, ok = p, s.Site, true
+				}
+			}
+		}
+		if ok {
+			return best, site, h, true
+		}
+	}
+	return best, "", record.Hearing{}, false
+}
+
+// immediate says what the earliest start would have cost.
+func (l *Log) immediate(q Query, a *Answer) {
+	q.Job, q.Decision = l.matter(q).rec.Job.ID, 0
+	m := l.matter(q)
+	p, site, h, ok := soonest(m.rec)
+	a.cite(h.Decision.Said.Seq)
+	a.cite(m.id)
+	if !ok {
+		a.say("That is not known: no site ever offered job %s a start.", name(m.rec.Job.ID))
+		return
+	}
+	a.assume("the earliest start offered in the first round that had offers; tenants do not bid here")
+	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
+		name(m.rec.Job.ID), clock(p.Start), name(site), dollars(p.Terms.Total()), dollars(p.Money), kg(p.Carbon))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(max(h.Decision.Said.Seq, 1)))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(max(h.Decision.Said.Seq, 1)))
+	if m.site == "" {
+		return
+	}
+	won := m.h.Decision.Option
+	a.say("It was awarded %s from %s for %s.", name(m.site), clock(won.Start), dollars(won.Terms.Total()))
+}
+
+// saving returns what the awarded option was cheaper than the earliest start.
+func (l *Log) saving(r record.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
+	d := r.Award()
+	p, _, h, found := soonest(r)
+	if d == nil || !found {
+		return 0, 0, 0, 0, false
+	}
+	return p.Terms.Total() - d.Option.Terms.Total(), p.Carbon - d.Option.Carbon, h.Decision.Said.Seq, d.Said.Seq, true
+}
+
+// saved says what waiting saved, of one job or of all.
+func (l *Log) saved(q Query, a *Answer) {
+	a.assume("what was awarded against the earliest start that was offered in its first round, both as offered")
+	if q.Job != "" || q.Decision != 0 {
+		r := l.matter(q).rec
+		cost, carbon, first, award, ok := l.saving(r)
+		a.cite(first, award)
+		switch wait, started := r.Wait(); {
+		case !ok:
+			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
+		case cost >= 0:
+			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), dollars(cost), kg(carbon))
+		default:
+			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s of carbon less.", name(r.Job.ID), dollars(-cost), kg(carbon))
+			_, _ = wait, started
+		}
+		if ok {
+			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
+			a.figure(ofJob(r.Job.ID), "saved-carbon", int64(carbon), "milligrams", cite(first), cite(award))
+		}
+		if wait, ok := r.Wait(); ok {
+			a.say("It waited %s.", span(wait))
+		}
+		return
+	}
+	var cost protocol.Microdollars
+	var carbon protocol.Milligrams
+	n := 0
+	for _, r := range l.records() {
+		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
+			continue
+		}
+		if c, g, _, award, ok := l.saving(r); ok {
+			cost, carbon, n = cost+c, carbon+g, n+1
+			a.cite(award)
+		}
+	}
+	a.say("Over %s, waiting saved %s and %s of carbon.", count(n, "job", "jobs"), dollars(cost), kg(carbon))
+	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
+	a.figure("run", "saved-carbon", int64(carbon), "milligrams", a.Cites...)
+	a.figure("run", "jobs", int64(n), "count")
+}
+
+// at returns the total of an option at another price of carbon, in dollars per
+// tonne, which are thousands of microdollars per kilogram.
+func at(p record.Priced, usd int64) protocol.Microdollars {
+	t := p.Terms
+	t.Carbon = protocol.Weights{Carbon: protocol.Microdollars(usd * 1000)}.CarbonCost(p.Carbon)
+	return t.Total() + p.Room
+}
+
+// choice returns the option that costs least at a price of carbon, room counted
+// as the round did; ties go to the earlier finish, then to the site's name.
+func (m matter) choice(usd int64) (site string, best record.Priced, ok bool) {
+	for _, s := range m.h.Answers {
+		if s.Late {
+			continue
+		}
+		for _, p := range s.Options {
+			d := at(p, usd) - at(best, usd)
+			if !ok || d < 0 || d == 0 && p.Finish < best.Finish {
+				site, best, ok = s.Site, p, true
+			}
+		}
+	}
+	return site, best, ok
+}
+
+// repriceable says why a decision cannot be made again from its job's offers
+// alone, or "".
+func (m matter) repriceable() string {
+	switch site, p, ok := m.choice(int64(m.h.Weights.Carbon) / 1000); {
+	case m.site == "":
+		return "it was no award"
+	case m.h.Decision.Why.Code == protocol.ByRule:
+		return "a fixed rule chose the site, and no price enters it"
+	case !ok || site != m.site || p.Option != m.h.Decision.Option.Option:
+		return fmt.Sprintf("its round placed %s together, and this job's offers alone do not give the recorded choice", count(max(m.h.Decision.Proof.Jobs, 1), "job", "jobs"))
+	}
+	return ""
+}
+
+// reprice chooses again at another price of carbon, after it has chosen as was
+// recorded.
+func (l *Log) reprice(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	a.assume(fmt.Sprintf("%d dollars per tonne; this job alone, by its recorded offers", q.Number))
+	if q.Number > 1_000_000 {
+		a.Kind = "refused"
+		a.say("A price of carbon goes up to 1000000 dollars per tonne here.")
+		return
+	}
+	if why := m.repriceable(); why != "" {
+		a.Kind = "refused"
+		a.say("The decision on job %s cannot be made again from its offers: %s.", name(m.rec.Job.ID), why)
+		return
+	}
+	site, p, _ := m.choice(q.Number)
+	was := int64(m.h.Weights.Carbon) / 1000
+	if site == m.site {
+		a.say("No: at $%d per tonne it would be %s too, as it was at $%d.", q.Number, name(site), was)
+	} else {
+		a.say("Yes: at $%d per tonne it would be %s, with %s of carbon; at $%d it was %s, with %s.",
+			q.Number, name(site), kg(p.Carbon), was, name(m.site), kg(m.h.Decision.Option.Carbon))
+	}
+	a.say("Sites offered at $%d per tonne; at another price they might have offered other hours.", was)
+	a.figure("site/"+site, "total-cost", int64(at(p, q.Number)-p.Room), "microdollars", m.cited()...)
+}
+
+// breakeven finds the price of carbon from which on a site would win.
+func (l *Log) breakeven(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	a.assume("this job alone, by its recorded offers; whole dollars per tonne from 0 to 10000")
+	if why := m.repriceable(); why != "" {
+		a.Kind = "refused"
+		a.say("The decision on job %s cannot be made again from its offers: %s.", name(m.rec.Job.ID), why)
+		return
+	}
+	wins := func(usd int64) bool { site, _, _ := m.choice(usd); return site == q.Site }
+	was := int64(m.h.Weights.Carbon) / 1000
+	if wins(was) {
+		a.say("%s won at the price of the day, $%d per tonne.", name(q.Site), was)
+		return
+	}
+	for d := int64(1); d <= 10_000; d++ {
+		for _, usd := range []int64{was + d, was - d} {
+			if usd >= 0 && usd <= 10_000 && wins(usd) {
+				a.say("%s would win at $%d per tonne; the price of the day was $%d.", name(q.Site), usd, was)
+				a.figure("site/"+q.Site, "break-even", usd, "dollars-per-tonne", m.cited()...)
+				return
+			}
+		}
+	}
+	a.say("%s would win at no price of carbon from $0 to $10000 per tonne.", name(q.Site))
+}
+
+// rerun says why some questions need another run.
+func (l *Log) rerun(q Query, a *Answer) {
+	a.Kind = "refused"
+	a.Command = ""
+	a.say("That is not in the record: sites offer for the rules and sites that there were, and would have to be asked again. Change the scenario and replay it: `gridbid replay --help`.")
+}
+
+// policies compares what was replayed over the same jobs.
+func (l *Log) policies(q Query, a *Answer) {
+	a.Table = &Table{Head: []string{"policy", "objective $", "cost $", "carbon kg", "energy kWh", "late", "mean wait"}}
+	for _, t := range l.totals {
+		if len(q.Policies) > 0 && !slices.Contains(q.Policies, t.Policy) {
+			continue
+		}
+		a.row(name(t.Policy), fmt.Sprintf("%.2f", t.ObjectiveUSD), fmt.Sprintf("%.2f", t.CostUSD), fmt.Sprintf("%.1f", t.CarbonKg),
+			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), fmt.Sprintf("%.1f min", t.WaitS.Mean/60))
+		a.figure("policy/"+t.Policy, "objective", millionths(t.ObjectiveUSD), "microdollars")
+		a.figure("policy/"+t.Policy, "cost", millionths(t.CostUSD), "microdollars")
+		a.figure("policy/"+t.Policy, "carbon", millionths(t.CarbonKg), "milligrams")
+		a.figure("policy/"+t.Policy, "late", int64(t.Late), "count")
+	}
+	switch n := len(a.Table.Rows); {
+	case n == 0:
+		a.Kind = "absent"
+		a.say("The totals of a replay are not at hand. `gridbid replay --policy auction,home-fifo` writes them beside the ledgers.")
+	case n == 1:
+		a.say("One policy; idle draw of the sites is included. To compare, replay several: `gridbid replay --policy auction,home-fifo`.")
+	default:
+		a.say("The same jobs under each policy; idle draw of the sites is included.")
+	}
+}
+
+func millionths(v float64) int64 { return int64(math.Round(v * 1e6)) }

@@ -1,0 +1,257 @@
+package chat
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// because returns a reason with its note.
+func because(why protocol.Reason) string {
+	if why.Note == "" {
+		return narrate.Words(why.Code)
+	}
+	return narrate.Words(why.Code) + " (" + clean(why.Note) + ")"
+}
+
+func (l *Log) why(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	a.Command = "gridbid why " + shell(string(m.rec.Job.ID))
+	if q.Site != "" && m.site != q.Site && ran(m.rec) != q.Site {
+		l.correct(q, m, a)
+		return
+	}
+	l.decided(m, a)
+	if m.site == "" {
+		return
+	}
+	a.figure("site/"+m.site, "total-cost", int64(m.h.Decision.Option.Terms.Total()), "microdollars", m.cited()...)
+	next, p, ok := m.nextBest()
+	if !ok {
+		a.say("No other site made an offer that counts.")
+	} else {
+		m.compare(a, next, p)
+	}
+	m.table(a)
+}
+
+// correct answers a question whose premise is false.
+func (l *Log) correct(q Query, m matter, a *Answer) {
+	where := ran(m.rec)
+	switch {
+	case where != "":
+		a.say("It did not: job %s ran at %s, not at %s.", name(m.rec.Job.ID), name(where), name(q.Site))
+	case m.site != "":
+		a.say("It did not: job %s was awarded to %s, not to %s.", name(m.rec.Job.ID), name(m.site), name(q.Site))
+	default:
+		a.say("It did not: job %s has not run at %s.", name(m.rec.Job.ID), name(q.Site))
+	}
+	l.decided(m, a)
+}
+
+// decided says what the decision was, and why.
+func (l *Log) decided(m matter, a *Answer) {
+	r, d := m.rec, m.h.Decision
+	switch {
+	case r.Refusal != nil && (m.id == 0 || l.decisions[m.id].kind == "refuse"):
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), clock(r.Refusal.Said.At), because(r.Refusal.Why))
+	case m.id == 0 || !m.met:
+		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), clock(r.Job.Arrival))
+	case d.Kind == "award":
+		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
+			name(r.Job.ID), shape(r.Job), clock(r.Job.Deadline), name(d.Site), m.h.Round, clock(d.Said.At), clock(d.Option.Start), because(d.Why))
+		if d.Answer == "decline" {
+			a.say("%s declined: %s.", name(d.Site), because(d.Declined))
+		}
+	case d.Kind == "hold":
+		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, clock(d.Said.At), because(d.Why))
+		if d.Start != 0 {
+			a.say("The plan then was %s from %s.", name(d.Site), clock(d.Start))
+		}
+	}
+}
+
+// nextBest returns the cheapest offer of a site that was not awarded.
+func (m matter) nextBest() (site string, best record.Priced, ok bool) {
+	for _, s := range m.h.Answers {
+		p, offered := m.option(s.Site)
+		if s.Site != m.site && offered && (!ok || p.Terms.Total() < best.Terms.Total()) {
+			site, best, ok = s.Site, p, true
+		}
+	}
+	return site, best, ok
+}
+
+// compare says how one other site's offer differs from the award.
+func (m matter) compare(a *Answer, site string, p record.Priced) {
+	won := m.h.Decision.Option
+	more := p.Terms.Total() - won.Terms.Total()
+	a.figure("site/"+site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+	a.figure("site/"+site, "cost-difference", int64(more), "microdollars", m.cited()...)
+	a.figure("site/"+site, "carbon-difference", int64(p.Carbon-won.Carbon), "milligrams", m.cited()...)
+	if m.h.Decision.Why.Code == protocol.ByRule {
+		a.say("The rule of this policy chose the site; costs were not compared.")
+	}
+	switch {
+	case more > 0:
+		term, by := largest(won.Terms, p.Terms)
+		a.say("%s offered %s, which is %s more than %s at %s; %s is the largest part (%s).",
+			name(site), dollars(p.Terms.Total()), dollars(more), dollars(won.Terms.Total()), name(m.site), term, dollars(by))
+	case more == 0:
+		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), dollars(won.Terms.Total()))
+	default:
+		term, by := largest(p.Terms, won.Terms)
+		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
+			name(site), dollars(p.Terms.Total()), dollars(-more), dollars(won.Terms.Total()), name(m.site), term, dollars(by))
+		if m.h.Decision.Why.Code != protocol.ByRule {
+			a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
+				max(m.h.Decision.Proof.Jobs, 1), name(site), dollars(p.Room), name(m.site), dollars(won.Room))
+		}
+	}
+}
+
+// table lists what every site answered, the cheapest first and those without an
+// offer last.
+func (m matter) table(a *Answer) {
+	a.Table = &Table{Head: []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}}
+	type line struct {
+		site string
+		p    record.Priced
+		ok   bool
+	}
+	var lines []line
+	for _, s := range m.h.Answers {
+		p, ok := m.option(s.Site)
+		lines = append(lines, line{s.Site, p, ok})
+	}
+	slices.SortStableFunc(lines, func(x, y line) int {
+		if x.ok != y.ok {
+			if x.ok {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.p.Terms.Total(), y.p.Terms.Total())
+	})
+	base, known := m.option(m.site)
+	for _, s := range lines {
+		if !s.ok {
+			a.row(name(s.site), "–", "", "", "", "", m.none(s.site))
+			continue
+		}
+		more, mark := "", ""
+		if known && s.site != m.site {
+			more = dollars(s.p.Terms.Total() - base.Terms.Total())
+		}
+		if s.site == m.site {
+			mark = "awarded"
+		}
+		a.row(name(s.site), dollars(s.p.Terms.Total()), more, clock(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
+	}
+}
+
+func (l *Log) whyNot(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	if ran(m.rec) == q.Site && (q.Decision == 0 || m.site == q.Site) || m.site == q.Site {
+		a.say("It was: job %s was given to %s.", name(m.rec.Job.ID), name(q.Site))
+		l.decided(m, a)
+		return
+	}
+	l.decided(m, a)
+	p, ok := m.option(q.Site)
+	switch {
+	case !m.met:
+	case !ok:
+		a.say("%s made no offer that counts: %s.", name(q.Site), m.none(q.Site))
+	case m.site == "":
+		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), clock(p.Start), dollars(p.Terms.Total()))
+		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+	default:
+		m.compare(a, q.Site, p)
+		m.terms(a, q.Site, p)
+	}
+	m.others(a, q.Site)
+}
+
+// terms lists two offers term by term.
+func (m matter) terms(a *Answer, site string, p record.Priced) {
+	won := m.h.Decision.Option
+	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
+	add := func(term string, x, y protocol.Microdollars) {
+		if x != 0 || y != 0 {
+			a.row(term, dollars(x), dollars(y), dollars(y-x))
+			a.figure("site/"+site, term+"-difference", int64(y-x), "microdollars", m.cited()...)
+		}
+	}
+	for _, c := range causes {
+		add(c.name, c.of(won.Terms), c.of(p.Terms))
+	}
+	a.row("total", dollars(won.Terms.Total()), dollars(p.Terms.Total()), dollars(p.Terms.Total()-won.Terms.Total()))
+	a.row("start", clock(won.Start), clock(p.Start), span(p.Start.Sub(won.Start)))
+	a.row("finish", clock(won.Finish), clock(p.Finish), span(p.Finish.Sub(won.Finish)))
+	a.row("carbon", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
+	a.row("energy", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
+}
+
+// others says of what else a site offered in the round.
+func (m matter) others(a *Answer, site string) {
+	s, ok := m.answer(site)
+	if !ok || s.Late || len(s.Options) < 2 {
+		return
+	}
+	a.say("It offered %d options; the cheapest is compared.", len(s.Options))
+}
+
+func (l *Log) whyNotHome(q Query, a *Answer) {
+	m := l.matter(q)
+	home := m.rec.Job.Home
+	if home == "" || l.sites[home] == nil {
+		a.Kind = "absent"
+		a.cite(m.id)
+		a.say("Job %s names no home site that is in this run.", name(m.rec.Job.ID))
+		return
+	}
+	a.assume("its home is " + name(home))
+	q.Site = home
+	l.whyNot(q, a)
+}
+
+// whyNotGreenest asks of the site whose offer has the least carbon.
+func (l *Log) whyNotGreenest(q Query, a *Answer) {
+	l.whyNotBest(q, a, "least carbon", func(p record.Priced) int64 { return int64(p.Carbon) })
+}
+
+func (l *Log) whyNotCheapest(q Query, a *Answer) {
+	l.whyNotBest(q, a, "least cost", func(p record.Priced) int64 { return int64(p.Terms.Total()) })
+}
+
+// whyNotBest looks at every option of every site, not only its cheapest.
+func (l *Log) whyNotBest(q Query, a *Answer, what string, of func(record.Priced) int64) {
+	m := l.matter(q)
+	site, least, ok := "", int64(0), false
+	for _, s := range m.h.Answers {
+		for _, p := range s.Options {
+			if v := of(p); !s.Late && (!ok || v < least) {
+				site, least, ok = s.Site, v, true
+			}
+		}
+	}
+	if !ok {
+		a.cite(m.id)
+		a.say("No site made an offer for job %s that counts.", name(m.rec.Job.ID))
+		return
+	}
+	a.assume("the offer of " + what + " was that of " + name(site))
+	if q.Site = site; site != m.site {
+		l.whyNot(q, a)
+		return
+	}
+	a.cite(m.id)
+	a.say("The offer of %s was that of %s, and it was awarded.", what, name(site))
+	l.decided(m, a)
+}
