@@ -9,7 +9,7 @@ import (
 // How the starts of a way are cut up.
 const (
 	blockSlots = 8
-	pastDue    = 8  // slots past the deadline that are looked at one by one
+	pastDue    = 32 // slots past the deadline that are looked at one by one
 	most       = 64 // blocks of a job, at first
 )
 
