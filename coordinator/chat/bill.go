@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -70,6 +71,7 @@ func (s sum) figures(a *Answer, subject string) {
 	a.figure(subject, "energy", int64(s.bill.Energy), "millijoules", s.ids...)
 	a.figure(subject, "carbon", int64(s.bill.Carbon), "milligrams", s.ids...)
 	a.figure(subject, "cost", int64(s.bill.Money), "microdollars", s.ids...)
+	a.figure(subject, "paid", int64(s.paid), "microdollars", s.ids...)
 }
 
 // shown returns a sum by one metric; cost is what is shown of none.
@@ -79,6 +81,9 @@ func (s sum) shown(metric string) (int64, string) {
 		return int64(s.bill.Carbon), kg(s.bill.Carbon)
 	case "energy":
 		return int64(s.bill.Energy), kWh(s.bill.Energy)
+	}
+	if metric == "paid" {
+		return int64(s.paid), dollars(s.paid)
 	}
 	return int64(s.bill.Money), dollars(s.bill.Money)
 }
@@ -113,9 +118,8 @@ func (l *Log) billOf(r record.JobRecord, a *Answer) {
 	c := r.Run.Cost
 	a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
 		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), dollars(c.Money), name(r.Run.Site), dollars(r.Run.Settled.Paid))
-	s := sum{ids: id, bill: c}
+	s := sum{ids: id, bill: c, paid: r.Run.Settled.Paid}
 	s.figures(a, ofJob(r.Job.ID))
-	a.figure(ofJob(r.Job.ID), "paid", int64(r.Run.Settled.Paid), "microdollars", id...)
 }
 
 // bill sums up what jobs and sites took.
@@ -156,7 +160,7 @@ func (l *Log) bill(q Query, a *Answer) {
 func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
 	_, asked := both.shown(q.Metric)
 	if q.Metric != "" {
-		a.say("%s of %s in all.", asked, q.Metric)
+		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
 	}
 	a.say("%s ended, and took %s, %s CO2e and %s for energy.", count(jobs.jobs, "job", "jobs"), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), dollars(jobs.bill.Money))
 	if q.Tenant != "" {
@@ -167,6 +171,10 @@ func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
 	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), dollars(both.bill.Money), dollars(jobs.paid))
 }
 
+// nobodys is the row of what sites drew beside jobs, in a bill by tenant. Its
+// first byte keeps it apart from any tenant's name.
+const nobodys = "\x00(idle draw of sites)"
+
 // billBy lists a bill by site, tenant or hour; idle draw has no tenant.
 func (l *Log) billBy(q Query, a *Answer, all sum) {
 	key := func(r record.JobRecord) string { return r.Run.Site }
@@ -174,7 +182,7 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 	switch q.By {
 	case "tenant":
 		key = func(r record.JobRecord) string { return r.Job.Tenant }
-		idle = func(string, protocol.Time) string { return "(idle draw of sites)" }
+		idle = func(string, protocol.Time) string { return nobodys }
 	case "hour":
 		key = func(r record.JobRecord) string { return r.Run.Ended.Floor(time.Hour).String() }
 		idle = func(_ string, hour protocol.Time) string { return hour.String() }
@@ -192,6 +200,9 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 		slices.SortStableFunc(keys, func(x, y string) int {
 			vx, _ := by[x].shown(q.Metric)
 			vy, _ := by[y].shown(q.Metric)
+			if x == nobodys || y == nobodys { // it is no tenant, and stands last
+				return strings.Compare(y, x)
+			}
 			if q.Pick == "least" {
 				return cmp.Compare(vx, vy)
 			}
@@ -202,14 +213,12 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $", "share of " + or(q.Metric, "cost")}}
 	for i, k := range keys {
 		v, _ := by[k].shown(q.Metric)
-		if q.By == "tenant" && k == "(idle draw of sites)" {
-			v = 0
-		}
-		a.row(name(k), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), dollars(by[k].bill.Money), percent(v, total))
-		by[k].figures(a, q.By+"/"+k)
+		shown := strings.TrimPrefix(k, "\x00")
+		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), dollars(by[k].bill.Money), percent(v, total))
+		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
-			_, shown := by[k].shown(q.Metric)
-			a.say("The %s of %s: %s, with %s.", q.Pick, or(q.Metric, "cost"), name(k), shown)
+			_, value := by[k].shown(q.Metric)
+			a.say("The %s of %s: %s, with %s.", q.Pick, or(q.Metric, "cost"), name(shown), value)
 		}
 	}
 	_, shown := all.shown(q.Metric)

@@ -12,7 +12,7 @@ var forms = map[string]form{
 	"why-not-greenest": {"why not the greenest site for {target}", ""}, "why-not-cheapest": {"why not the cheapest site for {target}", ""},
 	"why-not-home": {"why not home for {target}", ""},
 	"held":         {"why wait {target}", ""}, "where": {"where did {target} run", ""}, "decision": {"which decision placed {target}", ""},
-	"times": {"when did {target} start", ""}, "waited": {"how long did {target} wait", ""},
+	"times": {"when did {target} start and end", ""}, "waited": {"how long did {target} wait", ""},
 	"offers": {"list the bids for {target}", ""}, "offer-count": {"how many sites bid on {target}", ""},
 	"unable": {"which sites refused {target}", ""}, "differ": {"difference between site {site} and site {other} for {target}", ""},
 	"elsewhere": {"what if {target} had run elsewhere", ""}, "elsewhere-at": {"what if {target} had run instead at site {site}", ""},
@@ -20,7 +20,7 @@ var forms = map[string]form{
 	"saved":     {"what did waiting save", "job tenant"}, "reprice": {"at a carbon price of {number} would {target} change", ""},
 	"breakeven": {"break-even carbon price of site {site} for {target}", ""},
 	"rerun":     {"rerun without", ""}, "policies": {"compare policies", "policies"},
-	"bill": {"{metric} used", "by job site tenant time pick"}, "top": {"top {number} jobs by {metric}", "site tenant time"},
+	"bill": {"{bill} used", "by job site tenant time pick"}, "top": {"top {number} jobs by {metric}", "site tenant time"},
 	"mix": {"average carbon intensity of our energy", "time"}, "late": {"late jobs", "site tenant time"},
 	"waits": {"average wait", "site tenant time"}, "pending": {"which jobs wait", "site tenant time"},
 	"intensity": {"carbon intensity", "by site time"}, "price": {"electricity price", "site time"},
@@ -86,7 +86,7 @@ var rules = []rule{
 	{"elsewhere-at", "if SITE " + target, "place run start cost carbon energy instead"},
 	{"elsewhere-at", "cost|carbon|energy|emit SITE " + target, "place run start instead if used"},
 	{"elsewhere", "elsewhere " + target, "cost carbon energy emit run place if bids save instead used"},
-	{"immediate", "immediately " + target, "cost carbon energy emit if run start bids"},
+	{"immediate", "immediately " + target, "cost carbon energy emit if run start bids paidto"},
 	{"immediate", "cost now " + target, "start run if bids"},
 	{"saved", "save " + target, "wait cost carbon defer long immediately instead start run"},
 	{"saved", "save wait|defer|waitingfor", "cost carbon TENANT jobs long"},
@@ -96,9 +96,9 @@ var rules = []rule{
 	{"rerun", "if wait DUR " + target, ""},
 	{"policies", "POLICY compare|differ|carbon|emit|cost|energy|late|wait|policy|summary", "POLICY WIN which used carbon if jobs best compare"},
 	{"policies", "policy compare|differ|summary|best", "which"},
-	{"bill", "carbon|energy|cost|emit|paidto " + target, "used run wait long emit cost energy carbon jobs"},
-	{"bill", "carbon|energy|cost|emit|paidto", "TENANT WIN bysite bytenant byhour used emit jobs tenants run carbon energy cost power"},
-	{"bill", "emit|energy|cost|paidto SITE", "WIN TENANT used emit jobs carbon energy cost run sites byhour bytenant"},
+	{"bill", "carbon|energy|cost|emit|paidto|everything " + target, "used run wait long emit cost energy carbon jobs"},
+	{"bill", "carbon|energy|cost|emit|paidto|everything", "TENANT WIN bysite bytenant byhour used emit jobs tenants run carbon energy cost power"},
+	{"bill", "emit|energy|cost|paidto|everything SITE", "WIN TENANT used emit jobs carbon energy cost run sites byhour bytenant"},
 	{"bill", "carbon SITE", "sites"},
 	{"bill", "carbon SITE WIN|TENANT|jobs|used|byhour|bytenant", "emit WIN used jobs run"},
 	{"bill", "SITE", "sites"},
@@ -114,6 +114,7 @@ var rules = []rule{
 	{"waits", "wait average|p95|median|long", "jobs start run" + about},
 	{"waits", "wait", about},
 	{"pending", "wait which|many|list jobs", "now AT SITE TENANT"},
+	{"pending", "queue which|many|list jobs", "now AT"},
 	{"pending", "wait which", "now AT"},
 	{"pending", "queue SITE", "which jobs many now AT wait"},
 	{"pending", "wait SITE which|many|now", "jobs now AT"},
@@ -132,6 +133,7 @@ var rules = []rule{
 	{"free", "SITE", "sites"},
 	{"intensity", "SITE", "sites"},
 	{"block", "largest jobs|gpus|free|fit", "SITE now AT fit bysite sites free gpus jobs which where run"},
+	{"block", "largest SITE", "now AT sites"},
 	{"fit", "NUM gpus fit|run|free|place|start", "jobs now AT SITE where why not free run place fit sites if"},
 	{"power", "power", "SITE now AT bysite sites which"},
 	{"report", "report", "SITE when sites now which long"},
@@ -148,11 +150,11 @@ var rules = []rule{
 	{"bid-error", "bids differ sites", "which used SITE"},
 	{"silent", "silent", "sites bids which WIN"},
 	{"stuck", "stuck", "jobs sites which long many"},
-	{"history", "history " + target, "which run where"},
+	{"history", "history " + target, "which run where now place"},
 	{"activity", "happened|decide", "AT WIN which many list sites SITE change"},
 	{"activity", "change WIN|AT", "which"},
 	{"advice", "advice " + target, "which run start immediately"},
-	{"ahead", "ahead " + target, "which jobs"},
+	{"ahead", "ahead " + target, "which many defer fit long"},
 	{"jobs", "jobs many|which|list", "run place asked start end sites" + about},
 	{"jobs", "jobs many|which|list SITE|TENANT|WIN run|place|asked|start|end", about},
 	{"help", "help", ""},
@@ -167,6 +169,9 @@ var rules = []rule{
 // said is the words and names of a question, each with all that it may mean.
 type said [][]string
 
+// nounOf is the noun that may stand before a name.
+var nounOf = map[string]string{"JOB": "jobs", "SITE": "sites", "TENANT": "tenants", "POLICY": "policy"}
+
 // fits reports whether the rule reads the question, and with how many needs.
 func (r rule) fits(s said) (int, bool) {
 	needs := strings.Fields(r.needs)
@@ -175,6 +180,7 @@ func (r rule) fits(s said) (int, bool) {
 		found := false
 		for concept := range strings.SplitSeq(group, "|") {
 			allowed[concept] = true
+			allowed[nounOf[concept]] = true
 			found = found || s.has(concept)
 		}
 		if !found {
@@ -186,6 +192,7 @@ func (r rule) fits(s said) (int, bool) {
 	}
 	for concept := range strings.FieldsSeq(r.may) {
 		allowed[concept] = true
+		allowed[nounOf[concept]] = true
 	}
 	for _, word := range s {
 		covered := false

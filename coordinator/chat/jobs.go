@@ -153,12 +153,16 @@ func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
 func (l *Log) count(q Query, a *Answer) {
 	l.whole(q, a, "jobs count that arrived in that time; UTC")
 	states := make(map[string]int)
+	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
 	n := 0
 	for _, r := range l.records() {
 		if q.of(r) && q.within(r.Job.Arrival) {
 			states[string(r.State)]++
-			n++
-			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+			d := l.matter(Query{Job: r.Job.ID}).id
+			a.cite(d)
+			if n++; n <= mostListed {
+				a.row(name(r.Job.ID), string(r.State), clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
+			}
 		}
 	}
 	var parts []string
@@ -174,6 +178,9 @@ func (l *Log) count(q Query, a *Answer) {
 		a.say("%s ran at %s: %s.", count(n, "job", "jobs"), name(q.Site), list(parts))
 	default:
 		a.say("%s: %s.", count(n, "job", "jobs"), list(parts))
+	}
+	if n > mostListed {
+		a.say("The first %d by name are shown.", mostListed)
 	}
 }
 

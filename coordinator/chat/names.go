@@ -87,6 +87,9 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 				continue
 			}
 			d := edits(text, key)
+			if d == 2 && letters(text) == letters(key) { // two of them changed places
+				d = 1
+			}
 			for part := range strings.SplitSeq(key, "-") {
 				if n.kind == ofSite {
 					d = min(d, edits(text, part))
@@ -105,6 +108,13 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 		return nil, 1 << 20
 	}
 	return all, near[0].apart
+}
+
+// letters returns the letters of a word in their own order.
+func letters(s string) string {
+	all := []byte(s)
+	slices.Sort(all)
+	return string(all)
 }
 
 // edits returns how many letters to add, drop or change make a into b.

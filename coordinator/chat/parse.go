@@ -139,14 +139,18 @@ func (r *reading) metric(mine map[string]bool) string {
 		}
 	}
 	switch {
+	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
+		return "cost"
 	case len(all) == 1:
 		return all[0]
 	case len(all) > 1:
 		return ""
 	case mine["emit"] || mine["dirtiest"]:
 		return "carbon"
-	case mine["cheapest"] || mine["paidto"]:
+	case mine["cheapest"]:
 		return "cost"
+	case mine["paidto"]:
+		return "paid"
 	case mine["wait"]:
 		return "wait"
 	}

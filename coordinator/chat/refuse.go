@@ -29,6 +29,12 @@ func (l *Log) unknownWords(words []string) *Answer {
 	if len(words) > 1 {
 		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
 	}
+	if sites := l.siteNames(); len(sites) > 0 && len(sites) <= 12 {
+		for i, s := range sites {
+			sites[i] = name(s)
+		}
+		a.say("Its sites are %s.", list(sites))
+	}
 	a.say("What can be asked: `gridbid ask help`.")
 	return a
 }
@@ -61,6 +67,12 @@ func (l *Log) unknownName(tokens []token, i int) *Answer {
 
 // missing says what a question lacks, or what could be asked with its words.
 func (l *Log) missing(r *reading) *Answer {
+	content := slices.ContainsFunc(r.said, func(word []string) bool {
+		return !slices.Contains(word, "_") && !slices.Contains(word, "which") && !slices.Contains(word, "how")
+	})
+	if !content {
+		return unclear("That asks nothing about the run. What can be asked: `gridbid ask help`.")
+	}
 	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
 		found := best(append(slices.Clone(r.said), []string{slot}))
 		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
@@ -95,6 +107,9 @@ func (l *Log) missing(r *reading) *Answer {
 	}
 	a := unclear("Every word of the question is known, but not what they ask together; it is not guessed at.")
 	a.say("What can be asked: `gridbid ask help`.")
+	if len(r.said) > 40 {
+		return a
+	}
 	for _, f := range r.nearest() {
 		a.Readings = append(a.Readings, r.query(f).String())
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
@@ -39,7 +40,7 @@ func (l *Log) Answer(q Query) Answer {
 	if q.Ask == "help" {
 		return *l.help()
 	}
-	a := Answer{Kind: "answer", Query: &q, Read: q.String(), Command: command(q.String())}
+	a := Answer{Kind: "answer", Query: &q, Read: clean(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok {
 		a.Kind, a.Command = "absent", ""
 		a.say("%s", text)
@@ -84,6 +85,9 @@ func (l *Log) check(q Query) *Answer {
 	}
 	if q.Tenant != "" && !l.tenants[q.Tenant] {
 		return missing("No tenant %q is in this run.", clean(q.Tenant))
+	}
+	if most := 30 * 24 * time.Hour; q.Long > most || q.Within > most {
+		return unclear("A length of time goes up to 30 days here.")
 	}
 	if q.At != 0 && (q.At < l.first || q.At > l.last) || q.To != 0 && (q.To <= l.first || q.From > l.last || q.From >= q.To) {
 		return missing("That time is not in the record, which goes from %s to %s UTC.", clock(l.first), clock(l.last))

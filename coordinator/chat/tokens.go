@@ -16,8 +16,7 @@ type token struct {
 
 // nouns say of what kind the name after them is.
 var nouns = map[string]string{
-	"job": ofAJob, "jobs": ofAJob, "site": ofSite, "sites": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant,
-	"policy": ofPolicy, "policies": ofPolicy,
+	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
 // shorten makes long words of the shortened ones.
@@ -89,7 +88,7 @@ func quoted(s string) (text string, n int, ok bool) {
 
 // longestAt returns how long the longest name at the start of s is. A name
 // that is made of the grammar's own words counts only in quotes or after the
-// noun that says what it is.
+// noun that says what it is; one without letters, in quotes only.
 func (x *index) longestAt(s, prev string) int {
 	for n := min(len(s), x.longest); n > 0; n-- {
 		if n < len(s) {
@@ -98,6 +97,9 @@ func (x *index) longestAt(s, prev string) int {
 					continue
 				}
 			}
+		}
+		if !strings.ContainsFunc(s[:n], inWord) || s[0] == ' ' {
+			continue
 		}
 		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
 		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !ordinary(s[:n])) {
@@ -132,13 +134,14 @@ func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c
 // them together inside dates, times, numbers and units.
 func word(s string) string {
 	end := 0
-	for i, c := range s {
-		next, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(max(c, 0)):])
-		joins := (c == ':' || c == '.' || c == '/' || c == '+' || c == '%') && inWord(next)
+	for end < len(s) {
+		c, size := utf8.DecodeRuneInString(s[end:])
+		next, _ := utf8.DecodeRuneInString(s[end+size:])
+		joins := strings.ContainsRune(":./+%", c) && inWord(next)
 		if !inWord(c) && !joins {
 			break
 		}
-		end = i + utf8.RuneLen(c)
+		end += size
 	}
 	return s[:end]
 }

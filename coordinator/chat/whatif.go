@@ -162,14 +162,13 @@ func (l *Log) saved(q Query, a *Answer) {
 		r := l.matter(q).rec
 		cost, carbon, first, award, ok := l.saving(r)
 		a.cite(first, award)
-		switch wait, started := r.Wait(); {
+		switch {
 		case !ok:
 			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
 		case cost >= 0:
 			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), dollars(cost), kg(carbon))
 		default:
 			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s of carbon less.", name(r.Job.ID), dollars(-cost), kg(carbon))
-			_, _ = wait, started
 		}
 		if ok {
 			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
@@ -192,7 +191,11 @@ func (l *Log) saved(q Query, a *Answer) {
 			a.cite(award)
 		}
 	}
-	a.say("Over %s, waiting saved %s and %s of carbon.", count(n, "job", "jobs"), dollars(cost), kg(carbon))
+	if cost >= 0 {
+		a.say("Over %s, waiting saved %s and %s of carbon.", count(n, "job", "jobs"), dollars(cost), kg(carbon))
+	} else {
+		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", count(n, "job", "jobs"), kg(carbon), dollars(-cost))
+	}
 	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
 	a.figure("run", "saved-carbon", int64(carbon), "milligrams", a.Cites...)
 	a.figure("run", "jobs", int64(n), "count")

@@ -8,7 +8,7 @@ import "strings"
 const lexicon = `
 _: a an the of for to in on by as is was were are am be been being do does did has have had having will would shall it its this that these those there then so
 _: please me my mine our ours we us i you your tell show give say get just really exactly currently still ever one ones
-_: and with from s thing things kind much what's about each other any some every all altogether overall in total total effect effects left
+_: and with from s thing things kind much what's about each other any some every all altogether overall in total total effect effects left getting
 _: utc per cent value figure figures amount number id name called
 _: at into onto per split
 _: made make makes making take took taken taking during over across between whole entire run's could would can choice
@@ -26,7 +26,7 @@ place: go, goes, went, gone, won, win, wins, winner, got, chosen, choose, chose,
 run: run, ran, running, runs, execute, executed
 start: start, started, starts, starting, begin, began, launch, launched
 end: end, ended, ends, finish, finished, finishes, done, complete, completed
-late: late, lateness, overdue, missed their deadline, missed its deadline, missed deadlines, miss their deadline, miss its deadline, missed the deadline, miss the deadline, deadline misses, past their deadline
+late: on time, in time, late, lateness, overdue, missed their deadline, missed its deadline, missed deadlines, miss their deadline, miss its deadline, missed the deadline, miss the deadline, deadline misses, past their deadline
 defer: start late, started late, so late, deferred, defer, delayed, postponed, held, held back, hold, put off, start later
 waitingfor: waiting for, wait for
 wait: wait, waits, waited, waiting, queue time, queued, queueing time, waiting time, wait time, pending, queue
@@ -51,7 +51,7 @@ policyname: auction, greedy, first-come-first-served, fcfs, fifo, baseline, rand
 carbon: carbon, co2, co2e, emissions, emission, gco2, carbon dioxide, carbon footprint, footprint, greenhouse gas, ghg, kgco2, kg
 emit: most emitting, emit, emitted, emits, emitting, produced, caused
 energy: energy, kwh, electricity used, consumption, consumed, power used, used energy
-cost: cost, costs, price paid, money, spend, spent, spending, bill, expense, power cost, paid, pay, charged, euros spent, expensive
+cost: cost, costs, money, spend, spent, spending, expense, power cost, euros spent, expensive, most expensive, costliest, dearest
 used: used, use, uses
 most: most, highest, dirtiest, biggest emitter, worst, largest share, top, most emitting, dearest, most expensive, costliest, maximum, max, longest
 least: least, lowest, minimum, min, smallest, shortest
@@ -74,7 +74,7 @@ median: median, p50, 50th percentile
 now: now, right now, at the moment, at present, latest, today's state
 free: free, idle, available, unused, room, is there room, vacant, spare
 gpus: gpu, gpus, gpu's, card, cards, accelerator, accelerators
-largest: largest, biggest, largest block, biggest block, how large, how big, how big a
+largest: largest, biggest, largest block, biggest block, block, how large, how big, how big a
 fit: fit, fits, take now, could take, can take, hold, accommodate
 frag: fragmented, fragmentation, fragments
 power: power draw, power, kw, draw, drawing, watts, drawn, kilowatts
@@ -104,15 +104,18 @@ decide: decide, decided, decisions, coordinator, awards, award decisions
 advice: should i change, should change, what to change, what should i change, how can i, advice, improve, fix, sooner
 ahead: ahead of, in front of, before me, blocks, blocking, in the way of, competing with, holding
 home: home, home site, its home, overflow, preferred site, own site, at home
-asked: submitted, arrive, arrived, came, come, request, requested, ask
-paidto: payment, paid to, receive, received, earn, earned, earnings, income, revenue
+asked: submit, submits, submitted, arrive, arrived, came, come, request, requested, ask
+only: only, back
+everything: bill, everything, consumption and cost
+paidto: paid, pay, pays, charged, payment, paid to, receive, received, earn, earned, earnings, income, revenue
 help: help, what can i ask, what can you do, what can be asked, questions
 summary: summary, summarise, summarize, overview, totals, results, result, how did it go
 unrecorded: water, trees, tree, temperature, humidity, cars, car, flights, weather, latency, uptime, noise, land
 opinion: like, love, good, bad, run well, well, think, opinion, trust, deserve, nice, happy, smart
 beyond: next year, next month, in 12 months, next week, months, month, year, years, future
 act: move, migrate, stop, cancel, delete, restart, suspend, resume, resubmit, scale, reschedule, pause, terminate, abort, drain, cordon
-legislate: drop, limit, prefer, cap, forbid, allow, ban, never move, always, must stay, must, disallow, use hydro first, till, until, weekend, hydro, eu, out, outside, data, stay, anywhere, rule
+legislate: drop, limit, prefer, cap, forbid, allow, ban, never move, must stay, must, disallow, use hydro first
+rulewords: till, until, weekend, hydro, eu, out, outside, data, stay, anywhere, always
 ruleid: rule id
 `
 

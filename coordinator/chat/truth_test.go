@@ -1,0 +1,231 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// figure returns a figure of an answer, and fails the test without it.
+func figure(t *testing.T, a Answer, subject, name string) int64 {
+	t.Helper()
+	i := slices.IndexFunc(a.Figures, func(f Figure) bool { return f.Subject == subject && f.Name == name })
+	if i < 0 {
+		t.Fatalf("%s has no figure %s of %s: %s %q %+v", a.Read, name, subject, a.Kind, a.Text, a.Figures)
+	}
+	return a.Figures[i].Value
+}
+
+// bodies returns all that was said of one kind, with when.
+func bodies[B protocol.Body](s *stage) (all []B) {
+	for _, m := range s.said {
+		if b, ok := m.Body.(B); ok {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// The truth is summed up here from the messages, by no code of this package.
+func TestBillsAreSumsOfWhatWasMeasured(t *testing.T) {
+	s := day()
+	l := s.log()
+	tenant := make(map[protocol.JobID]string)
+	for _, b := range bodies[protocol.Submit](s) {
+		tenant[b.Job.ID] = b.Job.Tenant
+	}
+	site := make(map[protocol.JobID]string)
+	paid := make(map[string]protocol.Microdollars)
+	for _, b := range bodies[protocol.Settled](s) {
+		site[b.Job] = b.Site
+		paid[b.Site] += b.Paid
+	}
+	carbon, energy := make(map[string]int64), make(map[string]int64)
+	for _, b := range bodies[protocol.Done](s) {
+		for _, k := range []string{"run", "site/" + site[b.Job], "tenant/" + tenant[b.Job], "job/" + string(b.Job)} {
+			carbon[k] += int64(b.Carbon)
+			energy[k] += int64(b.Energy)
+		}
+	}
+	for _, m := range s.said {
+		if b, ok := m.Body.(protocol.Meter); ok {
+			for _, k := range []string{"run", "site/" + m.From.Site()} {
+				carbon[k] += int64(b.Idle.Carbon)
+				energy[k] += int64(b.Idle.Energy)
+			}
+		}
+	}
+	for q, subject := range map[string]string{
+		"how much carbon did we emit": "run", "carbon of tenant vision": "tenant/vision", "how much carbon did train-1 emit": "job/train-1",
+		"energy of site oslo": "site/oslo", "summary": "run",
+	} {
+		a := l.Ask(q)
+		if got := figure(t, a, subject, "carbon"); got != carbon[subject] {
+			t.Errorf("%s: carbon %d; want %d", q, got, carbon[subject])
+		}
+		if got := figure(t, a, subject, "energy"); got != energy[subject] {
+			t.Errorf("%s: energy %d; want %d", q, got, energy[subject])
+		}
+	}
+	a := l.Ask("carbon by site")
+	for _, name := range []string{"oslo", "lyon", "bern"} {
+		if got := figure(t, a, "site/"+name, "carbon"); got != carbon["site/"+name] {
+			t.Errorf("carbon by site: %d at %s; want %d", got, name, carbon["site/"+name])
+		}
+	}
+	most := l.Ask("which tenant emitted most")
+	if want := "The most of carbon: vision"; !strings.HasPrefix(most.Text[0], want) {
+		t.Errorf("which tenant emitted most: %q; want %q", most.Text, want)
+	}
+	if got := figure(t, l.Ask("what did oslo earn"), "site/oslo", "paid"); got != int64(paid["oslo"]) {
+		t.Errorf("what did oslo earn: %d; want %d", got, paid["oslo"])
+	}
+}
+
+func TestJobsAreToldAsTheyWent(t *testing.T) {
+	s := day()
+	l := s.log()
+	done := bodies[protocol.Done](s)
+	train1, train2 := done[0], done[1]
+	for _, tc := range []struct {
+		q, subject, name string
+		want             int64
+	}{
+		{"when did train-1 start", "job/train-1", "started", int64(train1.Started)},
+		{"when did train-1 end", "job/train-1", "ended", int64(train1.Ended)},
+		{"how long did train-1 wait", "job/train-1", "wait", int64(train1.Started - noon)},
+		{"late jobs", "run", "late", 1},
+		{"late jobs", "job/train-2", "late-by", int64(train2.Ended - after(3*time.Hour))},
+		{"average wait", "run", "mean-wait", (int64(train1.Started-noon) + int64(train2.Started-noon)) / 2},
+		{"p95 wait", "run", "p95-wait", int64(train2.Started - noon)},
+		{"how many jobs ran", "run", "jobs", 5},
+		{"which jobs were waiting at 12:30", "run", "waiting", 4},
+		{"stuck jobs", "run", "not-ended", 3},
+		{"what happened to train-1", "job/train-1", "decisions", 2},
+		{"how many sites bid on train-1", "job/train-1", "sites-that-offered", 2},
+		{"which sites refused train-1", "job/train-1", "sites-without-offer", 1},
+		{"silent agents", "site/bern", "rounds-missed", 2},
+		{"free gpus at 13:30", "site/oslo", "free-V100", 6000},
+		{"free gpus at 13:30", "run", "free", 22_000},
+		{"largest block at oslo at 13:30", "site/oslo", "largest-block", 4},
+		{"carbon intensity at oslo at 13:00", "site/oslo", "carbon-intensity", 20_000},
+		{"forecast oslo at 15:00", "site/oslo", "first-forecast", 20_000 + 21_000},
+		{"top 1 jobs by carbon", "job/train-1", "carbon", int64(train1.Carbon)},
+		{"what happened between 12:00 and 12:10", "run", "decisions", 2},
+		{"bid error", "site/oslo", "energy-measured", int64(train1.Energy)},
+	} {
+		t.Run(tc.q+", "+tc.name, func(t *testing.T) {
+			if got := figure(t, l.Ask(tc.q), tc.subject, tc.name); got != tc.want {
+				t.Errorf("%s of %s = %d; want %d", tc.name, tc.subject, got, tc.want)
+			}
+		})
+	}
+}
+
+// In the round that decided, lyon asked 3 cents and 30 grams, oslo 1 and 50: at
+// 100 dollars per tonne 33,000 microdollars against 15,000.
+func TestWhyNotIsTheDifferenceOfTheOffers(t *testing.T) {
+	s := day()
+	l := s.log()
+	a := l.Ask("why not lyon for train-1")
+	for name, want := range map[string]int64{
+		"total-cost": 33_000, "cost-difference": 18_000, "carbon-difference": -20_000, "energy-difference": 20_000,
+	} {
+		if got := figure(t, a, "site/lyon", name); got != want {
+			t.Errorf("%s = %d; want %d", name, got, want)
+		}
+	}
+	if want := s.decision("train-1", 2); !slices.Equal(a.Cites, []string{want}) {
+		t.Errorf("it cites %q; want %s", a.Cites, want)
+	}
+	for _, tc := range []struct{ q, says string }{
+		{"why not bern for train-1", "its data may not leave"},
+		{"why not oslo for train-1", "It was: job train-1 was given to oslo"},
+		{"why did train-1 run at lyon", "It did not: job train-1 ran at oslo, not at lyon"},
+		{"why not lyon for " + s.decision("train-1", 1), "lyon made no offer that counts: the site has no room in time"},
+		{"why not bern for " + s.decision("train-1", 1), "did not answer by 13 Apr 12:00:01"},
+		{"why was the greenest site not used for train-1", "lyon offered $0.0330, which is $0.0180 more"},
+		{"why not home for train-1", "lyon offered $0.0330"},
+		{"why not home for eval-2", "names no home site"},
+		{"why eval-1", "was refused"},
+		{"why is eval-3 still waiting", "has not started"},
+		{"when will eval-2 start", "bern plans to start it at 13 Apr 17:00"},
+		{"where is eval-2", "awarded to bern and has not been launched"},
+		{"what made the difference between oslo and lyon for train-1", "The largest difference is energy: $0.0200 more at lyon than at oslo"},
+		{"what did waiting save for train-1", "Waiting saved job train-1 $0.0150 and 0.0500 kg"},
+		{"what would train-1 have cost at once", "for $0.0300"},
+		{"would train-1 change at a carbon price of 200", "No: at $200 per tonne it would be oslo too"},
+		{"would train-1 change at a carbon price of 5000", "Yes: at $5000 per tonne it would be lyon"},
+		{"at what carbon price would lyon win train-1", "lyon would win at $1000 per tonne"},
+		{"what should I change for train-1", "let its data be at more sites"},
+		{"would 5 gpus fit at 13:30", "No node had so many free"},
+		{"would 4 gpus fit at 13:30", "would have fitted at bern (V100), lyon (V100) and oslo (V100)"},
+		{"what if train-1 had run elsewhere", "lyon offered $0.0330, which is $0.0180 more"},
+		{"who preempted train-1", "Nothing was preempted"},
+		{"what is ahead of train-2", "0 jobs held GPUs at lyon"},
+	} {
+		t.Run(tc.q, func(t *testing.T) {
+			if a := l.Ask(tc.q); !strings.Contains(strings.Join(a.Text, " "), tc.says) {
+				t.Errorf("%s %q; want %q in it", a.Kind, a.Text, tc.says)
+			}
+		})
+	}
+}
+
+func TestEveryFigureCitesDecisionsThatAreThere(t *testing.T) {
+	s := day()
+	l := s.log()
+	there := make(map[string]bool)
+	for _, id := range []protocol.JobID{"train-1", "train-2", "eval-1", "eval-2"} {
+		for n := 1; s.decision(id, n) != ""; n++ {
+			there[s.decision(id, n)] = true
+		}
+	}
+	for _, tc := range readAs {
+		a := l.Ask(tc.said[0])
+		cited := slices.Clone(a.Cites)
+		for _, f := range a.Figures {
+			cited = append(cited, f.From...)
+		}
+		for _, id := range cited {
+			if !there[id] && tc.want.Decision == 0 {
+				t.Errorf("%q cites %s, which is no decision; there are %v", tc.said[0], id, there)
+			}
+		}
+		if a.Kind == "answer" && len(a.Text) == 0 && (a.Table == nil || len(a.Table.Rows) == 0) {
+			t.Errorf("%q is answered with nothing", tc.said[0])
+		}
+	}
+}
+
+func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
+	x, y := day().log(), day().log()
+	for _, tc := range readAs {
+		var a, b bytes.Buffer
+		if err := x.Ask(tc.said[0]).Write(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := y.Ask(tc.said[0]).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if a.String() != b.String() {
+			t.Errorf("%q:\n%s\nand then\n%s", tc.said[0], a.String(), b.String())
+		}
+	}
+}
+
+func TestAnEmptyRunIsAnswered(t *testing.T) {
+	l := New(nil)
+	for _, tc := range readAs {
+		for _, q := range append(tc.said, tc.want.String(), "help", "summary", fmt.Sprint(noon)) {
+			if a := l.Ask(q); a.Kind == "" {
+				t.Errorf("%q has no kind of answer", q)
+			}
+		}
+	}
+}
