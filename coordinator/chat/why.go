@@ -194,8 +194,8 @@ func (m matter) terms(a *Answer, site string, p record.Priced) {
 	a.row("total", dollars(won.Terms.Total()), dollars(p.Terms.Total()), dollars(p.Terms.Total()-won.Terms.Total()))
 	a.row("start", clock(won.Start), clock(p.Start), span(p.Start.Sub(won.Start)))
 	a.row("finish", clock(won.Finish), clock(p.Finish), span(p.Finish.Sub(won.Finish)))
-	a.row("carbon", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
-	a.row("energy", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
+	a.row("CO2e", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
+	a.row("energy used", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
 }
 
 // others says of what else a site offered in the round.

@@ -57,7 +57,7 @@ var plan = []line{
 	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
 
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
-	{"scenarios/bench", shell, "bus/membus protocol coordinator/record scenarios scenarios/bound scenarios/script", "", "many replays in one table; it judges nothing itself"},
+	{"scenarios/bench", shell, "bus/membus protocol coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
 
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},

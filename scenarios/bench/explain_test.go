@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// asked plays a short day and returns it, to be asked about.
+func asked(t *testing.T) (*chat.Log, *record.Book) {
+	t.Helper()
+	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, b := chat.New(nil), record.New(record.Config{})
+	_, err = scenarios.Play(t.Context(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{
+		Record: func(m protocol.Message) error { l.Add(m); b.Add(m); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, b
+}
+
+func TestTheQuestionSetIsReadRight(t *testing.T) {
+	text, err := os.ReadFile("../../../shared/bench/questions.yaml")
+	if err != nil {
+		t.Skipf("no question set: %v", err)
+	}
+	all, err := ReadQuestions(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, b := asked(t)
+	read := Explain(l, b, all)
+	for _, e := range read {
+		if e.Verdict != "right" && (e.Canonical || e.Verdict != "declined") {
+			t.Errorf("%s %q is %s: %s, read as %q", e.ID, e.Asked, e.Verdict, e.Kind, e.Read)
+		}
+	}
+	var out bytes.Buffer
+	if err := WriteExplained(&out, read); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", out.String())
+}
+
+// The judge itself is tried: a reading that is off has to be seen.
+func TestAWrongReadingIsSeen(t *testing.T) {
+	l, b := asked(t)
+	for _, tc := range []struct{ name, q, truth, want string }{
+		{"another question", "when did $J start", "job($J).site", "wrong"},
+		{"what is asked", "why not $B for $D", "why_not($D,$B)", "right"},
+		{"another question of the same job", "how long did $J wait", "why($D)", "wrong"},
+		{"not understood", "whither went $J", "job($J).site", "declined"},
+		{"refused though there is an answer", "move $J", "job($J).site", "wrong"},
+		{"answered though it must not be", "carbon of $T", "not_recorded: water", "wrong"},
+		{"a truth of another day", "late jobs", "unheard_of()", "unjudged"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := Explain(l, b, []Question{{ID: "X", Q: tc.q, Truth: tc.truth}})
+			if got[0].Verdict != tc.want {
+				t.Errorf("%q with truth %s is %+v; want %s", tc.q, tc.truth, got[0], tc.want)
+			}
+		})
+	}
+	lost := chat.Answer{Kind: "answer", Query: &chat.Query{Ask: "bill"}}
+	if got := bind(b).judge("carbon of $T", "sum(carbon)", lost); got != "wrong" {
+		t.Errorf("a tenant that got lost is %s; want wrong", got)
+	}
+}
+
+func TestAQuestionSetIsChecked(t *testing.T) {
+	for name, text := range map[string]string{"no YAML": "\t:", "nothing": "", "no questions": "questions: []"} {
+		if _, err := ReadQuestions([]byte(text)); err == nil || !strings.Contains(err.Error(), "question set") {
+			t.Errorf("%s: %v; want an error about the question set", name, err)
+		}
+	}
+}
