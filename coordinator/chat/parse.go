@@ -292,6 +292,10 @@ func (r *reading) word(l *Log, low []string, t token) (int, []string) {
 	if id, ok := strings.CutPrefix(low[0], "r-"); ok && isNumber(id) {
 		return 1, []string{"ruleid"}
 	}
+	if v, ok := small[low[0]]; ok && n == 0 {
+		r.numbers = append(r.numbers, v)
+		return 1, []string{"NUM"}
+	}
 	digits, unit, cut := strings.Cut(low[0], "-")
 	if !cut {
 		digits = strings.TrimRightFunc(low[0], unicode.IsLetter)

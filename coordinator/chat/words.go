@@ -8,7 +8,7 @@ import "strings"
 const lexicon = `
 _: a an the of for to in on by as is was were are am be been being do does did has have had having will would shall it its this that these those there then so
 _: please me my mine our ours we us i you your tell show give say get just really exactly currently still ever one ones
-_: and with from s thing things kind much what's about each other any some every all altogether overall in total total effect effects left getting
+_: and with from s thing things kind much what's about each other any some every all altogether overall in total total effect effects left getting anyone anybody anything grid
 _: utc per cent value figure figures amount number id name called
 _: at into onto per split
 _: made make makes making take took taken taking during over across between whole entire run's could would can choice
@@ -26,13 +26,13 @@ place: go, goes, went, gone, won, win, wins, winner, got, chosen, choose, chose,
 run: run, ran, running, runs, execute, executed
 start: start, started, starts, starting, begin, began, launch, launched
 end: end, ended, ends, finish, finished, finishes, done, complete, completed
-late: on time, in time, late, lateness, overdue, missed their deadline, missed its deadline, missed deadlines, miss their deadline, miss its deadline, missed the deadline, miss the deadline, deadline misses, past their deadline
+late: missed their deadlines, on time, in time, late, lateness, overdue, missed their deadline, missed its deadline, missed deadlines, miss their deadline, miss its deadline, missed the deadline, miss the deadline, deadline misses, past their deadline
 defer: start late, started late, so late, deferred, defer, delayed, postponed, held, held back, hold, put off, start later
 waitingfor: waiting for, wait for
 wait: wait, waits, waited, waiting, queue time, queued, queueing time, waiting time, wait time, pending, queue
 queue: queue at, queue of, queue for, waiting at
 bids: bid, bids, offer, offers, offered, answer, answered, quote, quoted, say about, options, option
-unable: could not take, can not take, ineligible, refuse, refused, refuses, reject, rejected, rejects, turned down, excluded, not eligible, could not run, infeasible, no offer, not bid, not offer, made no offer
+unable: said no to, said no, could not take, can not take, ineligible, refuse, refused, refuses, reject, rejected, rejects, turned down, excluded, not eligible, could not run, infeasible, no offer, not bid, not offer, made no offer
 differ: difference, differ, differed, differs, biggest term, largest term, main term, decisive, deciding term, compare
 if: what if, if, suppose, had won, would have, instead on, could have
 instead: instead, instead of, rather than, over
@@ -48,9 +48,9 @@ residency: residency, residency rule, data residency
 compare: compared, versus, vs, better, than
 policy: policy, policies
 policyname: auction, greedy, first-come-first-served, fcfs, fifo, baseline, random
-carbon: carbon, co2, co2e, emissions, emission, gco2, carbon dioxide, carbon footprint, footprint, greenhouse gas, ghg, kgco2, kg
+carbon: carbon, co2, co2e, emissions, emission, gco2, carbon dioxide, carbon footprint, footprint, greenhouse gas, ghg, kgco2, kg, kilograms of co2, kilograms of carbon, kg of co2
 emit: most emitting, emit, emitted, emits, emitting, produced, caused
-energy: energy, kwh, electricity used, consumption, consumed, power used, used energy
+energy: energy, electricity, kwh, electricity used, consumption, consumed, power used, used energy
 cost: cost, costs, money, spend, spent, spending, expense, power cost, euros spent, expensive, most expensive, costliest, dearest
 used: used, use, uses
 most: most, highest, dirtiest, biggest emitter, worst, largest share, top, most emitting, dearest, most expensive, costliest, maximum, max, longest
@@ -98,7 +98,7 @@ changedby: last policy change, who changed, policy last, changed the policy, cha
 underbid: underbids, underbid, underbidding, overbid, overbids, differ from what it then used, honest, lie, lied, lies, bid error, then used, accurate bids
 silent: silent, missed bidding rounds, missed rounds, unreachable, did not answer, not answer, miss rounds, missed, not respond, offline
 stuck: stuck, hang, hanging, never started, never ran, not finished, unfinished, unplaced, not placed, never finished
-history: history, timeline, what happened to, happened to, life of, story of, re-dispatched, redispatched, dispatched, rescheduled, moved, migrated, path of, happened with
+history: move, history, timeline, what happened to, happened to, life of, story of, re-dispatched, redispatched, dispatched, rescheduled, moved, migrated, path of, happened with
 happened: what happened, happened, going on, what went on, did happen, happen
 decide: decide, decided, decisions, coordinator, awards, award decisions
 advice: should i change, should change, what to change, what should i change, how can i, advice, improve, fix, sooner
