@@ -60,6 +60,7 @@ type Agent struct {
 	asked   map[protocol.JobID]protocol.Job // of the last call
 	epochs  map[protocol.JobID]uint64       // highest award heard of jobs here
 	queue   []reserved
+	looked  protocol.Time // when the queue was last gone through for jobs to start
 	live    map[protocol.JobID]*live
 }
 
@@ -94,18 +95,24 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 }
 
 // Due implements bus.Machine. An agent introduces itself as soon as it lives;
-// from then on it speaks only when spoken to.
-func (a *Agent) Due() protocol.Time {
-	if a.greeted {
-		return 0
+// from then on it speaks when spoken to, and when a job of its queue is to start.
+func (a *Agent) Due() (due protocol.Time) {
+	if !a.greeted {
+		return 1
 	}
-	return 1
+	for _, r := range a.queue {
+		if t := r.after(); t > a.looked && (due == 0 || t < due) {
+			due = t
+		}
+	}
+	return due
 }
 
 // Tick implements bus.Machine.
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
+	a.looked = now
 	if a.greeted {
-		return nil
+		return a.advance(now)
 	}
 	a.greeted = true
 	return a.say(now, protocol.Coordinator, protocol.Hello{Site: a.cfg.Site, Pools: a.fleet.Pools()})

@@ -19,8 +19,6 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	a.look(now)
 	clear(a.asked)
 	defer func() { a.called = now }()
-	free := a.keep(now)
-	defer free()
 	p := pricing{agent: a, now: now, terms: c.Terms, shadow: newShadow(c.Shadow, a.cfg.Site)}
 	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
 	for _, j := range c.Jobs {
@@ -31,9 +29,6 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 		o.Jobs = append(o.Jobs, p.menu(j))
 	}
 	o.Room = a.fleet.Room(now, slot, slots)
-	for i := range o.Room {
-		o.Room[i].Rate = p.rates(o.Room[i].Model, o.Room[i].From)
-	}
 	return a.say(now, protocol.Coordinator, o)
 }
 

@@ -40,7 +40,7 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	var why protocol.Reason
 	if a.cfg.Habit.Choose {
 		ways, why = a.fleet.Ways(j)
-	} else if w, reason, ok := a.fleet.Plain(j); ok {
+	} else if w, reason, ok := a.fleet.Plain(p.now, j); ok {
 		ways = []fleet.Way{w}
 	} else {
 		why = reason
@@ -59,38 +59,38 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 // then, soonest first.
 func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 	best := make(map[protocol.Time]priced)
-	var earliest protocol.Time
-	var place fleet.Place
-	for i, w := range ways {
-		if i == 0 || w.Model != ways[i-1].Model {
-			model := w.Model
-			if !p.agent.cfg.Habit.Choose {
-				model = ""
-			}
-			var ok bool
-			if place, ok = p.agent.fleet.Place(p.now, j, model); ok {
-				earliest = p.now
-			} else if earliest, ok = p.agent.fleet.Earliest(p.now, j, model); !ok {
+	for _, w := range ways {
+		run := w.Run + p.agent.cfg.Network.takes(j, p.agent.cfg.Site)
+		model := w.Model
+		if !p.agent.cfg.Habit.Choose {
+			model = ""
+		}
+		earliest := p.now
+		place, ok := p.agent.fleet.Place(p.now, j, model, run)
+		if !ok {
+			if earliest, ok = p.agent.fleet.Opening(p.now, j, model, p.now, run); !ok {
 				continue
-			} else if earliest <= p.now {
+			}
+			if earliest <= p.now {
 				earliest = p.now.Add(time.Second) // fits by sums, not by placement
 			}
 		}
-		run := w.Run + p.agent.cfg.Network.takes(j, p.agent.cfg.Site)
 		last := earliest
 		if p.agent.cfg.Habit.Later && j.Deferrable {
 			spare := min(margin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)
 			last = max(earliest, min(j.Deadline.Add(-run-spare), p.now.Add(slots*slot)))
 		}
-		share := p.agent.fleet.Share(j, w.Model)
-		later := share * protocol.Milliwatts(p.agent.fleet.Asleep(p.now, w.Model)) / 1000
+		awake := protocol.Milliwatts(0)
+		if place.Wake > 0 {
+			awake = p.agent.fleet.Share(j, w.Model)
+		}
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
-			at, awake := fleet.Place{}, later
+			at := fleet.Place{}
 			if t == p.now {
-				at, awake = place, 0
-				if place.Wake > 0 {
-					awake = share
-				}
+				at = place
+			}
+			if t > earliest && j.GPUs > 1 && !p.opens(j, w.Model, t, run) {
+				continue
 			}
 			if o := p.price(j, w, t, run, awake, at); better(o, best[t]) {
 				best[t] = o
@@ -104,17 +104,23 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 	return out
 }
 
+// opens reports whether a job could start at t on a node that is kept for nobody
+// else then. For jobs of several GPUs the sum of what is free says nothing.
+func (p *pricing) opens(j protocol.Job, model string, t protocol.Time, run time.Duration) bool {
+	at, ok := p.agent.fleet.Opening(p.now, j, model, t, run)
+	return ok && at == t
+}
+
 // margin is how long before the last possible moment a job is planned to start
 // at the latest, or a quarter of its slack if that is shorter. Room that the
 // plan counts on may be late, and a job that has no time left takes what there
 // is.
-const margin = 45 * time.Minute
+const margin = 90 * time.Minute
 
 // price says what it takes to run j one way from a start on. Awake is what it
-// adds to the draw of nodes for being awake. A job on a node that is awake
-// anyway adds nothing; one that wakes a node is charged its share of it and not
-// the whole, or every job would wait for another to come first; and where the
-// node is not known yet, by the share of nodes that sleep.
+// adds to the draw of nodes for being awake: its share of one, where it would
+// have to wake one now, and nothing where one is awake. Not the whole of it, and
+// not for the start of now alone: every job would wait for another to come first.
 func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, awake protocol.Milliwatts, at fleet.Place) priced {
 	finish := start.Add(run)
 	o := protocol.Option{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, Fragment: at.Fragment, Score: at.Score}
@@ -164,28 +170,6 @@ func choose(starts []priced, most int) []protocol.Option {
 	out := make([]protocol.Option, len(picked))
 	for i, k := range picked {
 		out[i] = starts[k].Option
-	}
-	return out
-}
-
-// typical is the job that a site's rates are quoted for: one GPU, four cores.
-var typical = protocol.Job{GPUs: 1, Share: 1000, CPU: 4000, Run: time.Hour}
-
-// rates returns what energy and carbon of one busy GPU of a model would cost
-// per hour, by slot.
-func (p *pricing) rates(model string, from protocol.Time) []protocol.Microdollars {
-	j := typical
-	j.Models = []string{model}
-	ways, _ := p.agent.fleet.Ways(j)
-	if len(ways) == 0 || p.agent.curve == nil {
-		return nil
-	}
-	out := make([]protocol.Microdollars, slots)
-	power := ways[0].Power
-	for i := range out {
-		t := from.Add(time.Duration(i) * slot)
-		_, carbon, money := p.agent.curve.Cost(t, t.Add(time.Hour), power)
-		out[i] = money + p.terms.CarbonCost(carbon)
 	}
 	return out
 }

@@ -86,7 +86,7 @@ func TestWhyASiteHasNoOption(t *testing.T) {
 		}
 	}
 	o := newDarkSite(t, eager, 4).offer(protocol.Call{Jobs: []protocol.Job{job("train", 1)}})
-	if m := o.Jobs[0]; len(m.Options) != 0 || m.Why.Code != protocol.NoSignal || o.Room[0].Rate != nil {
+	if m := o.Jobs[0]; len(m.Options) != 0 || m.Why.Code != protocol.NoSignal {
 		t.Errorf("a site that knows no price: %+v", o)
 	}
 }
@@ -186,14 +186,4 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestTheRateOfASiteIsWhatABusyGPUTakes(t *testing.T) {
-	s := newSite(t, eager, 4)
-	r := s.offer(protocol.Call{Terms: weights}).Room[0]
-	// 141 W with the building's fifth; 10 cents and 500 g, which count as 5 cents,
-	// for a kWh.
-	if want := protocol.Microdollars(25_380); r.Rate[0] != want || r.Model != "V100" || r.Total != 4000 {
-		t.Errorf("rate %d of %+v, want %d", r.Rate[0], r.Model, want)
-	}
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/protocol"
@@ -25,17 +26,20 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 	if said := a.again(now, w); said != nil {
 		return said
 	}
-	start := w.Option.Start
-	free := a.keep(now)
-	launch, ok := a.start(now, job, w)
-	free()
+	start, launch, ok := w.Option.Start, protocol.Launch{}, false
+	if start <= now {
+		launch, ok = a.start(now, job, w)
+	}
 	switch {
 	case ok:
 		start = now
-	case w.Queue:
-		a.queue = append(a.queue, reserved{job, w})
-	default:
+	case !w.Queue:
 		return decline(protocol.RoomGone)
+	default:
+		if start, ok = a.enqueue(now, job, w); !ok {
+			return decline(protocol.RoomGone)
+		}
+		ok = false
 	}
 	a.epochs[w.Job] = w.Epoch
 	said := a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
@@ -43,6 +47,47 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 		return append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
 	}
 	return append(said, a.advance(now)...)
+}
+
+// tardy is how much later than it was sold a job may find room, before the
+// award is declined for another site to take it.
+const tardy = 15 * time.Minute
+
+// enqueue puts a job into the queue and returns when it is expected to start. A
+// job of several GPUs has a node set aside at once: nothing else would ever
+// leave it one.
+func (a *Agent) enqueue(now protocol.Time, j protocol.Job, w protocol.Award) (start protocol.Time, ok bool) {
+	r := reserved{j, w}
+	start = w.Option.Start
+	if j.GPUs > 1 {
+		if at, ok := a.keep(now, r); ok {
+			start = at
+		}
+	}
+	if a.cfg.Habit.Later && start > w.Option.Start.Add(tardy) {
+		a.fleet.Free(j.ID)
+		return 0, false
+	}
+	a.queue = append(a.queue, r)
+	return start, true
+}
+
+// after returns before which time a job of the queue shall not start: it was
+// sold for a better hour, or it may start as soon as there is room.
+func (r reserved) after() protocol.Time {
+	if r.award.Why.Code == protocol.CheaperLater {
+		return r.award.Option.Start
+	}
+	return 0
+}
+
+// keep sets aside the node on which a job of the queue will fit soonest.
+func (a *Agent) keep(now protocol.Time, r reserved) (from protocol.Time, ok bool) {
+	model, o := "", r.award.Option
+	if a.cfg.Habit.Choose {
+		model = o.Model
+	}
+	return a.fleet.Keep(now, r.job, model, max(r.after(), now), o.Finish.Sub(o.Start))
 }
 
 // again accepts a newer award of a job that is here already, because the market
@@ -75,7 +120,7 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 			return launch, false
 		}
 		way = ways[i]
-	} else if plain, _, ok := a.fleet.Plain(job); ok {
+	} else if plain, _, ok := a.fleet.Plain(now, job); ok {
 		way = plain
 		if job.GPUs > 0 {
 			way.Model = "" // the placement policy picks it
@@ -93,51 +138,28 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 	}, true
 }
 
-// advance starts what it can of the queue, in its order.
+// advance starts what it can of the queue, in its order. The first job that
+// finds no room, and each that wants several GPUs, has a node set aside. So
+// small jobs pass a large one and do not hold it up for ever.
 func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
 	waiting := a.queue
 	a.queue = nil
-	frees := []func(){}
 	for _, r := range waiting {
-		if launch, ok := a.start(now, r.job, r.award); ok {
-			said = append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
-			continue
+		if r.after() <= now {
+			if launch, ok := a.start(now, r.job, r.award); ok {
+				said = append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
+				continue
+			}
 		}
-		frees = append(frees, a.hold(now, r, len(a.queue) == 0))
 		a.queue = append(a.queue, r)
 	}
-	for _, free := range frees {
-		free()
-	}
-	return said
-}
-
-// keep keeps nodes for the jobs that wait in the queue while others are offered
-// room or started, until the returned function is called.
-func (a *Agent) keep(now protocol.Time) (free func()) {
-	frees := make([]func(), len(a.queue))
 	for i, r := range a.queue {
-		frees[i] = a.hold(now, r, i == 0)
-	}
-	return func() {
-		for _, free := range frees {
-			free()
+		from, kept := a.fleet.Kept(r.job.ID)
+		if late := kept && from <= now; late || !kept && (i == 0 || r.job.GPUs > 1) {
+			a.keep(now, r)
 		}
 	}
-}
-
-// hold keeps, for a job in the queue, the node on which it will fit soonest, if
-// it is the first or wants several GPUs. So small jobs pass a large one and do
-// not hold it up for ever.
-func (a *Agent) hold(now protocol.Time, r reserved, first bool) (free func()) {
-	if !first && r.job.GPUs < 2 {
-		return func() {}
-	}
-	model := ""
-	if a.cfg.Habit.Choose {
-		model = r.award.Option.Model
-	}
-	return a.fleet.Keep(now, r.job, model)
+	return said
 }
 
 func (a *Agent) started(now protocol.Time, s protocol.Started) {

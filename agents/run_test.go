@@ -152,8 +152,8 @@ func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
 }
 
 // Half of the site works for ten hours. A job of all of it waits at the head of
-// the queue; small jobs of an hour come every ten minutes, of whom one could
-// always start.
+// the queue; small jobs come every ten minutes, of whom one could always start,
+// and would not be done when the head can.
 func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
 	s := newSite(t, Habit{}, 4)
 	long := job("long", 2)
@@ -162,7 +162,9 @@ func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
 	s.award(job("large", 4), 1, true)
 	for i := range 20 {
 		s.now = s.now.Add(10 * time.Minute)
-		if got := launched(s.award(job(protocol.JobID(fmt.Sprint("small-", i)), 1), 1, true)); got != "" {
+		small := job(protocol.JobID(fmt.Sprint("small-", i)), 1)
+		small.Run = 10 * time.Hour
+		if got := launched(s.award(small, 1, true)); got != "" {
 			t.Fatalf("%s started before the job at the head, on the node where it waits", got)
 		}
 	}
@@ -191,7 +193,7 @@ func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
 		t.Fatalf("launched %q beside a or b, that have no processors left", got)
 	}
 	tiny := job("tiny", 1)
-	tiny.CPU = 1000
+	tiny.CPU, tiny.Run = 1000, 2*time.Hour
 	menu := s.call(tiny)[0].Options
 	if len(menu) != 1 || menu[0].Start != s.now {
 		t.Errorf("a small job is offered %+v, there is room beside b", menu)

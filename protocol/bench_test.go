@@ -25,10 +25,7 @@ func offer(jobs, options int) Message {
 		return v
 	}
 	for _, model := range []string{"V100", "A100", "T4"} {
-		r := Room{Model: model, From: noon, Slot: time.Hour, Free: hours(14_000), Total: 64_000, Speed: 1000}
-		for _, h := range hours(31_000) {
-			r.Rate = append(r.Rate, Microdollars(h))
-		}
+		r := Room{Model: model, From: noon, Slot: time.Hour, Free: hours(14_000), Total: 64_000}
 		o.Room = append(o.Room, r)
 	}
 	for _, h := range hours(55_000) {

@@ -196,10 +196,8 @@ type (
 		Model    string
 		From     Time
 		Slot     time.Duration
-		Free     []Milli        // of GPUs, by slot
-		Rate     []Microdollars // that energy and carbon of one busy GPU-hour would cost, by slot
+		Free     []Milli // of GPUs, by slot
 		Total    Milli
-		Speed    Milli // of one GPU, of the reference clock
 	}
 
 	// An Outlook is the grid as a site sees it now: this hour, then forecasts.

@@ -39,7 +39,7 @@ var sentences = []Message{
 		Terms:  Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
 		Shadow: []Price{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
 	said(Offer{Round: 9, Jobs: []Menu{{Job: "philly-17", Options: []Option{anOption}}, {Job: "small", Why: Reason{Code: NoRoom}}},
-		Room: []Room{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Rate: []Microdollars{30_000, 29_000}, Total: 8000, Speed: 1000}},
+		Room: []Room{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Total: 8000}},
 		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000_000}, PUE: []Milli{1120}}}),
 	said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
 	said(Hold{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),

@@ -39,14 +39,12 @@ func (r *Option) walk(w *wire) {
 }
 
 func (r *Room) walk(w *wire) {
-	c := w.row(7)
+	c := w.row(5)
 	name(&c, &r.Model)
 	integer(&c, &r.From)
 	integer(&c, &r.Slot)
 	integers(&c, &r.Free)
-	integers(&c, &r.Rate)
 	integer(&c, &r.Total)
-	integer(&c, &r.Speed)
 	c.end()
 }
 

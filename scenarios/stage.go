@@ -105,7 +105,7 @@ func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy
 	case Auction:
 		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, fgd.FGD, nil
 	case AuctionNow:
-		return auction.New(auction.Config{Ghosts: -1}), agents.Habit{Choose: true}, fgd.FGD, nil
+		return auction.New(auction.Config{}), agents.Habit{Choose: true}, fgd.FGD, nil
 	}
 	rule, ok := baseline.New(policy, seed)
 	if !ok {

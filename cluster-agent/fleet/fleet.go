@@ -41,6 +41,7 @@ type Fleet struct {
 	nodes   []node
 	pools   []pool // by model
 	running map[protocol.JobID]*Run
+	kept    map[protocol.JobID]int // node that is set aside for a job
 }
 
 // A node is the state of one machine.
@@ -48,7 +49,7 @@ type node struct {
 	Node
 	jobs  []*Run        // by planned end, then id
 	empty protocol.Time // since when nothing runs here; 0: since ever
-	kept  protocol.Time // for a job that waits, until it will have run; 0: for nobody
+	keeps []keep        // by time, not overlapping
 }
 
 // A pool is all nodes with one GPU model, or all without.
@@ -96,7 +97,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.Window == 0 {
 		cfg.Window = 1024
 	}
-	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run)}
+	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), kept: make(map[protocol.JobID]int)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
 	index := make(map[string]int)
 	for i, n := range cfg.Nodes {
@@ -161,12 +162,22 @@ func (f *Fleet) Running(id protocol.JobID) *Run { return f.running[id] }
 // says, and before that takes the time to move its input. A way without a model
 // lets the placement policy choose one; the run then says which. It reports
 // false if there is no room now, or the job runs already.
+//
+// Nodes that are set aside for others are closed to a job that would not be done
+// in time. Only if its own is due already, do those who were promised theirs for
+// later give way: they lose what the run overlaps.
 func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Duration) (*Run, bool) {
 	if f.running[j.ID] != nil {
 		return nil, false
 	}
+	until := now.Add(w.Run + move)
+	due, kept := f.Kept(j.ID)
+	again := f.Free(j.ID)
+	open := f.closed(func(k keep) bool { return k.from < until && (!kept || due > now || k.from <= due) })
 	p, ok := f.cluster.Place(request(j, w.Model))
+	open()
 	if !ok {
+		again()
 		return nil, false
 	}
 	n := &f.nodes[p.Node]
@@ -174,6 +185,7 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 		w = f.way(f.pool(n.Model), j, power.Choice{})
 	}
 	r := &Run{Job: j, Way: w, Start: now, End: now.Add(w.Run + move), Node: n.Name, placement: p}
+	f.yield(n, r.End)
 	f.running[j.ID] = r
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))

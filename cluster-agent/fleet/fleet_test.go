@@ -64,7 +64,7 @@ func TestTheModelOfNoGPUsIsForgotten(t *testing.T) {
 	if got := f.Pools(); len(got) != 1 || got[0].Model != "" || got[0].Nodes != 2 {
 		t.Errorf("pools %+v", got)
 	}
-	if p, ok := f.Place(noon, job("cpu", 0), ""); !ok || p.Wake != 300_000-15_000 {
+	if p, ok := f.Place(noon, job("cpu", 0), "", time.Hour); !ok || p.Wake != 300_000-15_000 {
 		t.Errorf("placed %+v, %v; want a node woken from 15 to 300 W", p, ok)
 	}
 }
@@ -114,7 +114,7 @@ func TestWaysAreEachModelThatWillDoUnderEachCap(t *testing.T) {
 		if ways, why := f.Ways(j); len(ways) != 0 || why.Code != c.code {
 			t.Errorf("%s: %d ways, %q; want %q", c.name, len(ways), why.Code, c.code)
 		}
-		if _, why, ok := f.Plain(j); ok || why.Code != c.code {
+		if _, why, ok := f.Plain(noon, j); ok || why.Code != c.code {
 			t.Errorf("%s: the plain way is there, or not there for %q", c.name, why.Code)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAJobRunsOnceAtATime(t *testing.T) {
 func TestANodeFallsAsleepWhenItHasLingered(t *testing.T) {
 	f := must(t, box("a", "V100", 2))
 	wake := func(now protocol.Time) protocol.Milliwatts {
-		p, ok := f.Place(now, job("next", 1), "V100")
+		p, ok := f.Place(now, job("next", 1), "V100", time.Hour)
 		if !ok {
 			t.Fatal("no room")
 		}
@@ -176,29 +176,14 @@ func TestAJobsShareOfBeingAwakeIsThatOfItsGPUsOrCores(t *testing.T) {
 	}
 }
 
-func TestKeepKeepsTheNodeWhereAJobFitsSoonest(t *testing.T) {
-	f := must(t, box("a", "V100", 2), box("b", "V100", 2))
-	start(t, f, noon, job("long", 2), 5*time.Hour)
-	start(t, f, noon, job("short", 1), time.Hour)
-	free := f.Keep(noon, job("large", 2), "")
-	if _, ok := f.Place(noon, job("small", 1), "V100"); ok {
-		t.Error("a small job takes the node that is kept")
-	}
-	free()
-	if _, ok := f.Place(noon, job("small", 1), "V100"); !ok {
-		t.Error("the node is still kept")
-	}
-	f.Keep(noon, job("impossible", 3), "")()
-}
-
 // Two jobs hold ten of sixteen GiB on each device: shares are left, memory is not.
-func TestEarliestLooksAtTheMemoryOfDevices(t *testing.T) {
+func TestAnOpeningLooksAtTheMemoryOfDevices(t *testing.T) {
 	f := must(t, box("a", "V100", 1))
 	j := job("a", 1)
 	j.Share, j.GPUMemory = 300, 10<<10
 	start(t, f, noon, j, time.Hour)
 	j.ID = "b"
-	if at, ok := f.Earliest(noon, j, "V100"); !ok || at != noon.Add(time.Hour) {
+	if at, ok := f.Opening(noon, j, "V100", noon, time.Hour); !ok || at != noon.Add(time.Hour) {
 		t.Errorf("fits at %v, want %v", at, noon.Add(time.Hour))
 	}
 }
@@ -207,28 +192,10 @@ func TestAJobPastItsEndIsExpectedAnyMoment(t *testing.T) {
 	f := must(t, box("a", "V100", 1))
 	start(t, f, noon, job("a", 1), time.Hour)
 	now := noon.Add(time.Hour)
-	if at, ok := f.Earliest(now, job("b", 1), ""); !ok || at != now.Add(time.Second) {
+	if at, ok := f.Opening(now, job("b", 1), "", now, time.Hour); !ok || at != now.Add(time.Second) {
 		t.Errorf("fits at %v", at)
 	}
 	if free := f.Room(now, 15*time.Minute, 3)[0].Free; !reflect.DeepEqual(free, []protocol.Milli{0, 1000, 1000}) {
 		t.Errorf("room %v; the GPU is not free before the job has ended", free)
 	}
-}
-
-func TestEachJobThatWaitsKeepsANodeOfItsOwn(t *testing.T) {
-	f := must(t, box("a", "V100", 2), box("b", "V100", 2), box("c", "T4", 2))
-	first := f.Keep(noon, job("first", 2), "V100")
-	second := f.Keep(noon, job("second", 2), "V100")
-	if _, ok := f.Place(noon, job("small", 1), "V100"); ok {
-		t.Error("two nodes are kept, and a small job takes one")
-	}
-	if _, ok := f.Place(noon, job("small", 1), "T4"); !ok {
-		t.Error("a node of another model is kept too")
-	}
-	f.Keep(noon, job("third", 2), "V100")() // finds none, and frees none
-	second()
-	if _, ok := f.Place(noon, job("small", 1), "V100"); !ok {
-		t.Error("the second node is still kept")
-	}
-	first()
 }

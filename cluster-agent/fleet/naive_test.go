@@ -101,7 +101,7 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 			} else {
 				j := drawJob(t, i)
 				fits := slices.ContainsFunc(d.nodes, func(n Node) bool { return d.willDo(n, j, "") && d.fits(n, d.runs, j) })
-				if _, ok := f.Place(now, j, ""); ok != fits {
+				if _, ok := f.Place(now, j, "", j.Run); ok != fits {
 					t.Fatalf("%+v: a place is there: %v; by counting: %v", j, ok, fits)
 				}
 				r, ok := f.Start(now, j, Way{Run: j.Run}, 0)
@@ -124,7 +124,7 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 func compare(t *rapid.T, d *diary, f *Fleet, now protocol.Time) {
 	j := drawJob(t, 1000)
 	for _, model := range []string{"", "V100", "T4"} {
-		at, ok := f.Earliest(now, j, model)
+		at, ok := f.Opening(now, j, model, now, j.Run)
 		want, wantOK := d.earliest(now, j, model)
 		if at != want || ok != wantOK {
 			t.Fatalf("%+v on %q fits at %v, %v; by counting at %v, %v", j, model, at, ok, want, wantOK)

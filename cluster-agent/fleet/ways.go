@@ -57,7 +57,7 @@ func (f *Fleet) way(p *pool, j protocol.Job, c power.Choice) Way {
 
 // Plain returns how a job runs where nobody chooses model or cap: on what the
 // placement policy would take now, or else on the first model that will do.
-func (f *Fleet) Plain(j protocol.Job) (Way, protocol.Reason, bool) {
+func (f *Fleet) Plain(now protocol.Time, j protocol.Job) (Way, protocol.Reason, bool) {
 	ways, why := f.Ways(j)
 	if len(ways) == 0 {
 		return Way{}, why, false
@@ -65,6 +65,8 @@ func (f *Fleet) Plain(j protocol.Job) (Way, protocol.Reason, bool) {
 	if j.GPUs == 0 {
 		return ways[0], why, true
 	}
+	open := f.without(now.Add(j.Run))
+	defer open()
 	if q := f.cluster.Quote(request(j, "")); q.Fits {
 		return f.way(f.pool(f.nodes[q.Node].Model), j, power.Choice{}), why, true
 	}
@@ -78,8 +80,11 @@ type Place struct {
 	Wake     protocol.Milliwatts // drawn by the node for being awake, if it sleeps now
 }
 
-// Place says where a job would land now on the model of a way.
-func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string) (Place, bool) {
+// Place says where a job would land now on a model, or on any that will do, to
+// run for so long.
+func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string, run time.Duration) (Place, bool) {
+	open := f.without(now.Add(run))
+	defer open()
 	q := f.cluster.Quote(request(j, model))
 	if !q.Fits {
 		return Place{}, false
@@ -101,21 +106,6 @@ func (f *Fleet) asleep(now protocol.Time, n *node) bool {
 	return len(n.jobs) == 0 && (n.empty == 0 || now >= n.empty.Add(n.Host.Linger))
 }
 
-// Asleep returns how many of a model's nodes sleep, in thousandths of them.
-func (f *Fleet) Asleep(now protocol.Time, model string) protocol.Milli {
-	p := f.pool(model)
-	if p == nil {
-		return 0
-	}
-	asleep := 0
-	for _, i := range p.nodes {
-		if f.asleep(now, &f.nodes[i]) {
-			asleep++
-		}
-	}
-	return protocol.Milli(1000 * asleep / len(p.nodes))
-}
-
 // Share returns the part of an awake node's idle draw that falls to a job, by
 // the GPUs or cores that it holds: what a job whose node is not known yet is
 // taken to cost its site.
@@ -133,43 +123,6 @@ func (f *Fleet) Share(j protocol.Job, model string) protocol.Milliwatts {
 		return awake * protocol.Milliwatts(j.CPU) / protocol.Milliwatts(n.CPU)
 	}
 	return 0
-}
-
-// Earliest returns the first time at which a job finds room on a model, or on
-// any that will do, if what runs ends as planned and nothing else starts. False
-// if it never does.
-func (f *Fleet) Earliest(now protocol.Time, j protocol.Job, model string) (protocol.Time, bool) {
-	t, _, ok := f.earliest(now, j, model)
-	return t, ok
-}
-
-func (f *Fleet) earliest(now protocol.Time, j protocol.Job, model string) (best protocol.Time, at int, ok bool) {
-	for i := range f.nodes {
-		n := &f.nodes[i]
-		if j.GPUs > 0 && (model != "" && n.Model != model || len(j.Models) > 0 && !slices.Contains(j.Models, n.Model)) || !n.holds(j) {
-			continue
-		}
-		if t := max(f.firstFit(now, i, j), n.kept); !ok || t < best {
-			best, at, ok = t, i, true
-		}
-	}
-	return best, at, ok
-}
-
-// Keep keeps the node on which a job will find room soonest, on a model or on
-// any that will do, for it alone, until the returned function is called. A node
-// is kept for one job at a time.
-func (f *Fleet) Keep(now protocol.Time, j protocol.Job, model string) (free func()) {
-	fits, at, ok := f.earliest(now, j, model)
-	if !ok || f.nodes[at].kept != 0 {
-		return func() {}
-	}
-	f.nodes[at].kept = fits.Add(j.Run)
-	f.cluster.Cordon(at, true)
-	return func() {
-		f.nodes[at].kept = 0
-		f.cluster.Cordon(at, false)
-	}
 }
 
 // firstFit returns when a node that could hold j has room for it, its jobs
@@ -219,7 +172,8 @@ func (n *node) held() (mib [fgd.MaxGPUs]int64) {
 
 // Room returns what could still be given of each model, by slot from the one of
 // now, if what runs ends as planned. A job past its planned end is expected any
-// moment and holds its room until the next slot.
+// moment and holds its room until the next slot. Room on kept nodes is taken
+// while it is kept.
 func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
 	var out []protocol.Room
 	for i := range f.pools {
@@ -227,7 +181,7 @@ func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protoco
 		if p.model == "" {
 			continue
 		}
-		r := protocol.Room{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total, Speed: p.choices[0].Speed}
+		r := protocol.Room{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total}
 		ends := make([]protocol.Milli, slots+1)
 		busy := protocol.Milli(0)
 		for _, n := range p.nodes {
@@ -236,10 +190,17 @@ func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protoco
 				ends[min(int(max(run.End, now+1).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()
 			}
 		}
+		for _, n := range p.nodes {
+			for _, k := range f.nodes[n].keeps {
+				index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/slot), 0), slots) }
+				ends[index(k.from)] -= k.gpu
+				ends[index(k.until.Ceil(slot))] += k.gpu
+			}
+		}
 		r.Free = make([]protocol.Milli, slots)
 		for s := range slots {
 			busy -= ends[s]
-			r.Free[s] = p.total - busy
+			r.Free[s] = max(p.total-busy, 0)
 		}
 		out = append(out, r)
 	}

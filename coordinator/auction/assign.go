@@ -7,20 +7,39 @@ import (
 )
 
 // assign gives every lot an option that fits, dearest mistakes first: a lot
-// whose second choice costs much more than its first chooses early. A lot for
-// which nothing fits gets -1.
+// whose second choice costs much more than its first chooses early. They choose
+// with room paid for, so that a lot which can turn elsewhere leaves scarce room
+// to those that cannot; then each moves to where it costs less, as long as there
+// is room, and room that turned out not to be scarce is used. A lot for which
+// nothing fits gets -1.
 func (p *problem) assign() []int {
 	left := p.rooms()
+	choice := p.choices(left, p.shadow)
+	for range passes {
+		if !p.improve(choice, left) {
+			break
+		}
+	}
+	return choice
+}
+
+// choices lets the lots choose, one after the other, at prices of room.
+func (p *problem) choices(left *rooms, price pricing) []int {
 	choice := make([]int, len(p.lots))
 	for _, i := range p.byRegret() {
-		choice[i] = p.choose(i, left)
+		choice[i] = p.choose(i, left, price)
 		if choice[i] >= 0 {
 			left.take(p, &p.lots[i][choice[i]], 1)
 		}
 	}
-	p.improve(choice, left)
 	return choice
 }
+
+// A pricing says what the room of a candidate costs.
+type pricing func(*candidate) float64
+
+// free prices room at nothing.
+func free(*candidate) float64 { return 0 }
 
 // byRegret returns the lots in the order in which they choose: priority, then
 // regret at the prices of p, then job id.
@@ -52,27 +71,27 @@ func (p *problem) byRegret() []int {
 	return order
 }
 
-// choose returns the option of a lot that is cheapest with room paid for, among
+// choose returns the option of a lot that is cheapest at a pricing of room, among
 // those that fit; or -1. A job that cannot be deferred looks at the room that
 // sites have and not at the plan for held jobs, which can still move. So does a
 // job for which the plan has nothing left.
-func (p *problem) choose(lot int, r *rooms) int {
+func (p *problem) choose(lot int, r *rooms, price pricing) int {
 	if p.jobs[lot].Deferrable {
-		if k := p.cheapest(lot, r.planned, r.free); k >= 0 {
+		if k := p.cheapest(lot, r.planned, r.free, price); k >= 0 {
 			return k
 		}
 	}
-	return p.cheapest(lot, r.bare, r.free)
+	return p.cheapest(lot, r.bare, r.free, price)
 }
 
-func (p *problem) cheapest(lot int, left []line, free []float64) int {
+func (p *problem) cheapest(lot int, left []line, free []float64, price pricing) int {
 	best, value := -1, math.Inf(1)
 	for j := range p.lots[lot] {
 		k := &p.lots[lot][j]
 		if float64(k.cost) >= value {
 			break // the rest cost more before their room is paid
 		}
-		if v := float64(k.cost) + p.shadow(k); v < value && p.fits(k, left, free) {
+		if v := float64(k.cost) + price(k); v < value && p.fits(k, left, free) {
 			best, value = j, v
 		}
 	}
@@ -134,22 +153,18 @@ func (r *rooms) take(p *problem, k *candidate, sign float64) {
 // passes bounds the local search.
 const passes = 3
 
-// improve lets each lot move to a better option that has room, until none does.
-func (p *problem) improve(choice []int, r *rooms) {
-	for range passes {
-		moved := false
-		for i, was := range choice {
-			if was >= 0 {
-				r.take(p, &p.lots[i][was], -1)
-			}
-			choice[i] = p.choose(i, r)
-			if choice[i] >= 0 {
-				r.take(p, &p.lots[i][choice[i]], 1)
-			}
-			moved = moved || choice[i] != was
+// improve lets each lot move to a cheaper option that has room, and reports
+// whether any did.
+func (p *problem) improve(choice []int, r *rooms) (moved bool) {
+	for i, was := range choice {
+		if was >= 0 {
+			r.take(p, &p.lots[i][was], -1)
 		}
-		if !moved {
-			return
+		choice[i] = p.choose(i, r, free)
+		if choice[i] >= 0 {
+			r.take(p, &p.lots[i][choice[i]], 1)
 		}
+		moved = moved || choice[i] != was
 	}
+	return moved
 }

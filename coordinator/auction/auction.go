@@ -91,17 +91,15 @@ type Outcome struct {
 
 // Config of an Auction. The zero of a field is its default.
 type Config struct {
-	Steps  int // of the price search in a full round; default 200
-	Ghosts int // most expected arrivals that it plans for; default none
+	Steps int // of the price search in a full round; default 200
 }
 
-// An Auction is the market's own rule. It remembers the plan for held jobs, the
-// prices of slots, and the arrivals of a day.
+// An Auction is the market's own rule. It remembers the plan for held jobs and
+// the prices of slots.
 type Auction struct {
 	cfg    Config
 	prices prices
 	plan   map[protocol.JobID]held
-	past   arrivals
 }
 
 // held is the place that the plan keeps for a job which waits.
@@ -130,12 +128,10 @@ func (a *Auction) Clear(r Round) Outcome {
 	}
 	for _, l := range r.Lots {
 		delete(a.plan, l.Job.ID)
-		a.past.see(l.Job)
 	}
 	p := newProblem(r, a.plan, &a.prices)
 	if r.Full {
-		steps := a.cfg.Steps
-		p.searchPrices(a.past.expect(r.Now, a.cfg.Ghosts), steps)
+		p.searchPrices(a.cfg.Steps)
 	}
 	choice := p.assign()
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
@@ -147,9 +143,10 @@ func (a *Auction) Clear(r Round) Outcome {
 }
 
 // decide turns the chosen option of a lot into words. What can start now is
-// awarded; what the plan runs later is held. A lot that nobody can start now and
-// that has no time to lose goes into the queue of the site that will have room
-// for it soonest at least cost: only a site can keep a node for it.
+// awarded; what the plan runs later is held. Two kinds of lot go into a site's
+// queue, because only a site can set a node aside: one that nobody can start now
+// and that has no time to lose, and one of several GPUs, for which no node would
+// ever come free by itself.
 func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
 	if len(cands) == 0 {
 		return wait(r, cands)
@@ -164,6 +161,9 @@ func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
 	}
 	if c < 0 {
 		return d
+	}
+	if l.Job.GPUs > 1 {
+		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Queue: true, Why: d.Why}
 	}
 	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	d.Site, d.Option, d.Until = k.site, k.Option, min(k.Start, r.Next)

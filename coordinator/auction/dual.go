@@ -21,19 +21,18 @@ const (
 	shorter = 0.6
 )
 
-// searchPrices moves the prices of p's pools to where lots and expected
-// arrivals together fit.
-func (p *problem) searchPrices(ghosts []ghost, steps int) {
-	if len(p.pools) == 0 || len(p.lots) == 0 && len(ghosts) == 0 {
+// searchPrices moves the prices of p's pools to where the lots fit.
+func (p *problem) searchPrices(steps int) {
+	if len(p.pools) == 0 || len(p.lots) == 0 {
 		return
 	}
 	use := make([]line, len(p.pools))
 	dir := make([]line, len(p.pools))
 	best := make([]line, len(p.pools))
 	bestL, theta, stall := math.Inf(-1), 1.0, 0
-	upper := p.upper(ghosts)
+	upper := p.upper()
 	for range steps {
-		l := p.answer(ghosts, use)
+		l := p.answer(use)
 		if l > bestL {
 			bestL, stall = l, 0
 			for i := range p.pools {
@@ -77,9 +76,9 @@ func (p *problem) searchPrices(ghosts []ghost, steps int) {
 // waits for a better hour.
 const dearest = 100e6
 
-// answer lets every lot and ghost choose at the prices of p, fills use with the
-// room that they take, and returns the dual value.
-func (p *problem) answer(ghosts []ghost, use []line) float64 {
+// answer lets every lot choose at the prices of p, fills use with the room that
+// they take, and returns the dual value.
+func (p *problem) answer(use []line) float64 {
 	for i := range use {
 		use[i] = line{}
 	}
@@ -93,9 +92,6 @@ func (p *problem) answer(ghosts []ghost, use []line) float64 {
 		if c := &p.lots[i][k]; c.pool >= 0 {
 			use[c.pool].spread(p.from, max(c.Start, p.now), c.Finish, float64(c.gpu)/1000)
 		}
-	}
-	for _, g := range ghosts {
-		l += p.haunt(g, use)
 	}
 	for i := range p.pools {
 		q := &p.pools[i]
@@ -121,23 +117,20 @@ func (p *problem) favourite(lot int) (best int, value float64) {
 	return best, value
 }
 
-// upper is a value that the dual will not pass: what the lots would cost if
-// each took its dearest option. It only sets the length of the first steps.
-func (p *problem) upper(ghosts []ghost) float64 {
-	sum, n := 0.0, 0
-	for _, l := range p.lots {
-		if len(l) > 0 {
-			sum += math.Abs(float64(l[min(len(l)-1, len(l)/2)].cost))
-			n++
+// upper is what the lots cost if they choose with room at no price: an
+// assignment that fits, so the dual cannot pass it. Lots that find no room count
+// as their dearest option.
+func (p *problem) upper() (sum float64) {
+	for i, c := range p.choices(p.rooms(), free) {
+		if n := len(p.lots[i]); n > 0 && c < 0 {
+			c = n - 1
 		}
-	}
-	for _, g := range ghosts {
-		sum += float64(g.weight * float64(g.gpu) / 1000 * g.run.Hours() * typicalRate)
+		if c >= 0 {
+			sum += float64(p.lots[i][c].cost)
+		}
 	}
 	return sum
 }
-
-const typicalRate = 30_000 // microdollars of energy and carbon in a busy GPU-hour: METHOD-NOTES
 
 // certify returns the cost of the chosen options and a bound on what any
 // assignment of the same lots could cost. The prices may carry expected

@@ -3,7 +3,6 @@ package auction
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -169,7 +168,8 @@ func TestAnHourThatManyWantHasAPrice(t *testing.T) {
 		t.Fatalf("announced %+v", all)
 	}
 	v := all[0].Values
-	if v[8] == 0 || v[8] <= v[2*4+4] {
+	v = append(v, make([]protocol.Microdollars, 12)...) // beyond what is announced it is nothing
+	if v[8] == 0 || v[8] <= v[12] {
 		t.Errorf("the cheap hour is worth %d, the next %d", v[8], v[12])
 	}
 	if p := out.Proof; p.Jobs != 4 || p.Primal != 280_000 || p.Bound > p.Primal || p.Bound < 200_000 {
@@ -185,72 +185,6 @@ func TestPricesAreSearchedInFullRoundsOnly(t *testing.T) {
 	r.Full = false
 	if a.Clear(r); a.Shadow() != nil {
 		t.Errorf("announced %v", a.Shadow())
-	}
-}
-
-func TestWhatArrivedYesterdayIsExpectedToday(t *testing.T) {
-	var a arrivals
-	for h := range 24 {
-		a.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(h)), GPUs: 2, Share: 1000, Arrival: at(float64(h)), Run: time.Hour, Deadline: at(float64(h) + 4)})
-	}
-	a.see(protocol.Job{ID: "5", GPUs: 2, Share: 1000, Arrival: at(5)})        // seen before
-	a.see(protocol.Job{ID: "cpu", CPU: 1000, Arrival: at(1), Run: time.Hour}) // holds no GPU
-	now := at(24)
-	got := a.expect(now, 400)
-	if len(got) != 23 { // that of this hour is here, or not coming
-		t.Fatalf("%d are expected, want 23", len(got))
-	}
-	for i, g := range got {
-		if g.arrival != at(25+float64(i)) || g.gpu != 2000 || g.slack != 3*time.Hour || g.weight != 1 {
-			t.Errorf("ghost %d is %+v", i, g)
-		}
-	}
-	weight := 0.0
-	for _, g := range a.expect(now, 6) {
-		weight += g.weight
-	}
-	if weight < 20 || weight > 24 {
-		t.Errorf("few ghosts stand for %g jobs, want about 24", weight)
-	}
-	if a.expect(now, -1) != nil || a.expect(now, 0) != nil {
-		t.Error("ghosts are expected where none are wanted")
-	}
-}
-
-func TestThePastIsForgottenAfterADay(t *testing.T) {
-	var a arrivals
-	for i := range 5000 {
-		now := at(float64(i) / 10)
-		a.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(i)), GPUs: 1, Share: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(time.Hour)})
-		if n := len(a.expect(now, 10)); n > 20 {
-			t.Fatalf("%d ghosts, want about ten", n)
-		}
-	}
-	if len(a.seen) > 241 || len(a.known) > 5*241+1024 {
-		t.Errorf("%d jobs are kept and %d names; 240 arrive in a day", len(a.seen), len(a.known))
-	}
-}
-
-// Nobody here wants the cheap evening; those who are expected do.
-func TestGhostsGiveAPriceToHoursThatAreWantedLater(t *testing.T) {
-	site := oslo()
-	site.Room[0].Rate = []protocol.Microdollars{9_000, 9_000, 9_000, 1_000, 9_000}
-	price := func(ghosts int) protocol.Microdollars {
-		a := New(Config{Ghosts: ghosts})
-		for i := range 24 {
-			from := at(float64(i)/8 - 23)
-			a.past.see(protocol.Job{ID: protocol.JobID(fmt.Sprint(i)), GPUs: 1, Share: 1000, Arrival: from, Run: time.Hour, Deadline: from.Add(3 * time.Hour)})
-		}
-		a.Clear(round([]Lot{lot("a", 1, Menu{"oslo", []protocol.Option{option("V100", 0, 1, 1)}})}, site))
-		for _, p := range a.Shadow() {
-			if len(p.Values) > 12 {
-				return p.Values[12]
-			}
-		}
-		return 0
-	}
-	if with, without := price(100), price(-1); with <= without || without != 0 {
-		t.Errorf("the cheap hour is worth %d with ghosts and %d without", with, without)
 	}
 }
 

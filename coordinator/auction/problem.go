@@ -29,9 +29,6 @@ type pool struct {
 	free  float64 // GPUs, at this instant
 	price line
 	sum   sum // of price
-	rate  sum // what energy and carbon of one busy GPU would cost
-	speed protocol.Milli
-	total float64 // GPUs
 }
 
 // A candidate is an option of a lot with all that choosing needs.
@@ -83,8 +80,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 // addPool takes in what a site says of one model. Its slots may lie otherwise
 // than ours: each of ours takes the value at its own start.
 func (p *problem) addPool(site string, room protocol.Room, known *prices) {
-	q := pool{key: poolKey{site, room.Model}, speed: room.Speed, total: float64(room.Total) / 1000}
-	var rates line
+	q := pool{key: poolKey{site, room.Model}}
 	for i := range horizon {
 		start := p.from.Add(time.Duration(i) * slot)
 		j := 0
@@ -92,13 +88,11 @@ func (p *problem) addPool(site string, room protocol.Room, known *prices) {
 			j = int(start.Sub(room.From) / room.Slot)
 		}
 		q.room[i] = float64(valueAt(room.Free, j)) / 1000 * slotHours
-		rates[i] = float64(valueAt(room.Rate, j))
 	}
 	if len(room.Free) > 0 {
 		q.free = float64(room.Free[0]) / 1000
 	}
 	q.room[0] *= 1 - float64(hours(p.now, p.from)/slotHours)
-	q.rate.accumulate(&rates)
 	q.price = known.of(q.key, p.from)
 	q.sum.accumulate(&q.price)
 	p.index[q.key] = len(p.pools)

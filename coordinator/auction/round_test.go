@@ -14,7 +14,7 @@ import (
 // solve makes a problem of a round and chooses, as Clear does.
 func solve(r Round, steps int) (*problem, []int) {
 	p := newProblem(r, nil, &prices{})
-	p.searchPrices(nil, steps)
+	p.searchPrices(steps)
 	return p, p.assign()
 }
 
@@ -132,7 +132,7 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 func TestPricesAreNeverNegativeNorBeyondReason(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 12)
-		a := New(Config{Steps: 40, Ghosts: 20})
+		a := New(Config{Steps: 40})
 		a.Clear(r)
 		for _, p := range a.Shadow() {
 			for i, v := range p.Values {

@@ -16,7 +16,7 @@ var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_0
 // hourly is room of one model, free from noon on, hour by hour; the last value
 // holds on.
 func hourly(model string, total protocol.Milli, free ...protocol.Milli) protocol.Room {
-	return protocol.Room{Model: model, From: noon, Slot: time.Hour, Free: free, Total: total, Speed: 1000}
+	return protocol.Room{Model: model, From: noon, Slot: time.Hour, Free: free, Total: total}
 }
 
 // option runs from one hour after noon to another, at a price in cents.

@@ -67,10 +67,8 @@ func (k *Market) rooms(all []protocol.Room) []protocol.Room {
 
 func (k *Market) roomy(r protocol.Room) bool {
 	return r.Total >= 0 && r.Total <= mostTotal && r.Slot >= time.Second && r.Slot <= protocol.MaxRun &&
-		r.Speed >= 0 && r.Speed <= mostTotal &&
 		r.From >= k.round.opened.Add(-protocol.MaxRun) && r.From <= k.round.opened.Add(protocol.MaxRun) &&
-		!slices.ContainsFunc(r.Free, func(v protocol.Milli) bool { return v < 0 || v > r.Total }) &&
-		!slices.ContainsFunc(r.Rate, func(v protocol.Microdollars) bool { return v < -mostMoney || v > mostMoney })
+		!slices.ContainsFunc(r.Free, func(v protocol.Milli) bool { return v < 0 || v > r.Total })
 }
 
 // has reports whether a site said what room it has for o. An option on GPUs that

@@ -214,7 +214,6 @@ func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
 		"a start that wraps":    {{Model: "V100", From: good.From - 9_223_372_036_855, Slot: time.Hour, Total: 4000}},
 		"more free than total":  {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4001}}},
 		"less than nothing":     {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4000, -1}}},
-		"rates beyond reason":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Rate: []protocol.Microdollars{math.MinInt64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, "oslo")

@@ -61,7 +61,7 @@ func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 func drawOffer(t *rapid.T, jobs []protocol.Job) protocol.Offer {
 	opened := noon.Add(time.Second)
 	o := protocol.Offer{Round: 1, Room: []protocol.Room{{
-		Model: "V100", From: noon, Slot: 15 * time.Minute, Free: []protocol.Milli{1000}, Total: 1000, Speed: 1000,
+		Model: "V100", From: noon, Slot: 15 * time.Minute, Free: []protocol.Milli{1000}, Total: 1000,
 	}}}
 	for _, j := range jobs {
 		m := protocol.Menu{Job: j.ID}

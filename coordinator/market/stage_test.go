@@ -105,7 +105,7 @@ func (s *stage) option(start, run time.Duration) protocol.Option {
 }
 
 func room(at protocol.Time) protocol.Room {
-	return protocol.Room{Model: "V100", From: at.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{4000}, Total: 4000, Speed: 1000}
+	return protocol.Room{Model: "V100", From: at.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{4000}, Total: 4000}
 }
 
 // offer has a site answer the open round.

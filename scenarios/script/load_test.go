@@ -296,7 +296,7 @@ func tiny(t *testing.T) (dir string) {
 	}
 	for name, text := range map[string]string{
 		"w.csv": w.String(),
-		"n.csv": "sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,1,T4\nb,8000,1000,1,T4\nc,8000,1000,2,Mystery\nd,8000,1000,0,\n",
+		"n.csv": "sn,cpu_milli,memory_mib,gpu,model\na,8000,64000,1,T4\nb,8000,64000,1,T4\nc,8000,64000,2,Mystery\nd,8000,64000,0,\n",
 		"j.csv": "job_id,submit_s,duration_s,gpus,vc\nx,90000,60,1,v\ny,3600,14400,1,v\n",
 		"p.csv": "time_utc,usd\n" + strings.Join(hours("2022-01", 48, "7"), ""),
 	} {
