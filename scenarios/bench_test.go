@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"testing"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// BenchmarkDay replays a day under the auction: the made-up one of this
+// package's tests, and the ordinary recorded day where there is data. Beside the
+// usual figures it says how many simulated hours pass in a second, how many
+// messages the parties read, and how many allocations a decision costs.
+func BenchmarkDay(b *testing.B) {
+	real, err := script.Load("real-days/ordinary_2022-04-13", script.Options{Data: "../../shared/data"})
+	for _, day := range []struct {
+		name string
+		s    script.Scenario
+		err  error
+	}{{"small-200-jobs", small(200), nil}, {"ordinary-2000-jobs", real, err}} {
+		for _, on := range []string{"mem", "nats"} {
+			b.Run(day.name+"/"+on, func(b *testing.B) {
+				if day.err != nil {
+					b.Skipf("no recorded data: %v", day.err)
+				}
+				messages, decisions, hours := 0, 0, 0.0
+				b.ReportAllocs()
+				for b.Loop() {
+					res, err := Play(b.Context(), day.s, Auction, hub(b, on), Options{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					messages += res.Totals.Messages
+					decisions += res.Totals.Decisions
+					hours += Metered(day.s).Sub(day.s.Start).Hours()
+				}
+				seconds := b.Elapsed().Seconds()
+				b.ReportMetric(float64(messages)/seconds, "messages/s")
+				b.ReportMetric(float64(decisions)/seconds, "decisions/s")
+				b.ReportMetric(hours/seconds, "simulated-hours/s")
+			})
+		}
+	}
+}
+
+func hub(b *testing.B, on string) bus.Hub {
+	b.Helper()
+	if on == "mem" {
+		return new(membus.Hub)
+	}
+	server, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Close() })
+	return server
+}
