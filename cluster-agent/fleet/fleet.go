@@ -164,8 +164,8 @@ func (f *Fleet) Running(id protocol.JobID) *Run { return f.running[id] }
 // false if there is no room now, or the job runs already.
 //
 // Nodes that are set aside for others are closed to a job that would not be done
-// in time. Only if its own is due already, do those who were promised theirs for
-// later give way: they lose what the run overlaps.
+// in time. Only if its own is due and there is no other room, do those who were
+// promised theirs for later give way: they lose what the run overlaps.
 func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Duration) (*Run, bool) {
 	if f.running[j.ID] != nil {
 		return nil, false
@@ -173,9 +173,14 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 	until := now.Add(w.Run + move)
 	due, kept := f.Kept(j.ID)
 	again := f.Free(j.ID)
-	open := f.closed(func(k keep) bool { return k.from < until && (!kept || due > now || k.from <= due) })
+	open := f.without(until)
 	p, ok := f.cluster.Place(request(j, w.Model))
 	open()
+	if !ok && kept && due <= now {
+		open = f.closed(func(k keep) bool { return k.from <= due })
+		p, ok = f.cluster.Place(request(j, w.Model))
+		open()
+	}
 	if !ok {
 		again()
 		return nil, false
