@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -90,7 +91,7 @@ func suggestion(id protocol.JobID, all []protocol.JobID) string {
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
 	for _, other := range all {
-		distance[other] = edits(string(id), string(other))
+		distance[other] = phrase.Edits(string(id), string(other))
 	}
 	slices.SortFunc(near, func(a, b protocol.JobID) int {
 		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))
@@ -100,26 +101,4 @@ func suggestion(id protocol.JobID, all []protocol.JobID) string {
 		names = append(names, fmt.Sprintf("%q", other))
 	}
 	return fmt.Sprintf(": it has %d jobs; the nearest ids are %s", len(all), strings.Join(names, ", "))
-}
-
-// edits returns how many letters to add, drop or change make a into b.
-func edits(a, b string) int {
-	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			change := diagonal
-			if a[i] != b[k] {
-				change++
-			}
-			diagonal = row[k+1]
-			row[k+1] = min(change, row[k]+1, row[k+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -192,14 +192,3 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 		t.Errorf("tap - = %q, %v; want what tap FILE says", got, err)
 	}
 }
-
-func TestEdits(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "abc", 0}, {"abc", "", 3}, {"job-1", "job-10", 1}, {"kitten", "sitting", 3}} {
-		if got := edits(tc.a, tc.b); got != tc.want {
-			t.Errorf("edits(%q, %q) = %d; want %d", tc.a, tc.b, got, tc.want)
-		}
-	}
-}

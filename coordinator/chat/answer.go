@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -72,11 +73,11 @@ const mostCited = 6
 func (a Answer) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if a.Read != "" {
-		wrap(out, "read as: "+a.Read)
+		phrase.Wrap(out, "read as: "+a.Read)
 		fmt.Fprintln(out)
 	}
 	for _, s := range a.Text {
-		wrap(out, s)
+		phrase.Wrap(out, s)
 	}
 	if a.Table != nil && len(a.Table.Rows) > 0 {
 		fmt.Fprintln(out)
@@ -94,7 +95,7 @@ func (a Answer) Write(w io.Writer) error {
 			more = fmt.Sprintf(", and %d more (--json has all)", n-mostCited)
 		}
 		fmt.Fprintln(out)
-		wrap(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
+		phrase.Wrap(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
 	}
 	if a.Command != "" {
 		if len(a.Cites) == 0 {
@@ -133,14 +134,14 @@ func (t Table) write(out *bufio.Writer) {
 // command returns the command line that asks a question, or "" if it holds
 // what a shell or a terminal would not show as it is.
 func command(question string) string {
-	if clean(question) != question {
+	if phrase.Clean(question) != question {
 		return "(a name here cannot be typed; use --json)"
 	}
 	return "gridbid ask '" + strings.ReplaceAll(question, "'", `'\''`) + "'"
 }
 
 // name returns a name from outside as people may see it.
-func name[T ~string](s T) string { return clean(string(s)) }
+func name[T ~string](s T) string { return phrase.Clean(string(s)) }
 
 // subject returns what a figure of a job is about.
 func ofJob(id protocol.JobID) string { return "job/" + string(id) }

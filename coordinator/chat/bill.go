@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -21,7 +22,7 @@ func (q Query) within(t protocol.Time) bool { return q.To == 0 || t >= q.From &&
 // whole says which time counts when none was named.
 func (l *Log) whole(q Query, a *Answer, counted string) {
 	if q.To == 0 {
-		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", clock(l.first), clock(l.last)))
+		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", phrase.Clock(l.first), phrase.Clock(l.last)))
 		return
 	}
 	a.assume(counted)
@@ -83,9 +84,9 @@ func (s sum) shown(metric string) (int64, string) {
 		return int64(s.bill.Energy), kWh(s.bill.Energy)
 	}
 	if metric == "paid" {
-		return int64(s.paid), dollars(s.paid)
+		return int64(s.paid), phrase.Dollars(s.paid)
 	}
-	return int64(s.bill.Money), dollars(s.bill.Money)
+	return int64(s.bill.Money), phrase.Dollars(s.bill.Money)
 }
 
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
@@ -117,7 +118,7 @@ func (l *Log) billOf(r record.JobRecord, a *Answer) {
 	}
 	c := r.Run.Cost
 	a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
-		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), dollars(c.Money), name(r.Run.Site), dollars(r.Run.Settled.Paid))
+		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), phrase.Dollars(c.Money), name(r.Run.Site), phrase.Dollars(r.Run.Settled.Paid))
 	s := sum{ids: id, bill: c, paid: r.Run.Settled.Paid}
 	s.figures(a, ofJob(r.Job.ID))
 }
@@ -162,13 +163,13 @@ func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
 	if q.Metric != "" {
 		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
 	}
-	a.say("%s ended, and took %s, %s CO2e and %s for energy.", count(jobs.jobs, "job", "jobs"), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), dollars(jobs.bill.Money))
+	a.say("%s ended, and took %s, %s CO2e and %s for energy.", phrase.Count(jobs.jobs, "job", "jobs"), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), phrase.Dollars(jobs.bill.Money))
 	if q.Tenant != "" {
-		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", dollars(jobs.paid))
+		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", phrase.Dollars(jobs.paid))
 		return
 	}
-	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), dollars(idle.bill.Money))
-	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), dollars(both.bill.Money), dollars(jobs.paid))
+	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), phrase.Dollars(idle.bill.Money))
+	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), phrase.Dollars(both.bill.Money), phrase.Dollars(jobs.paid))
 }
 
 // nobodys is the row of what sites drew beside jobs, in a bill by tenant. Its
@@ -214,7 +215,7 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 	for i, k := range keys {
 		v, _ := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
-		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), dollars(by[k].bill.Money), percent(v, total))
+		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money), percent(v, total))
 		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
 			_, value := by[k].shown(q.Metric)
@@ -234,7 +235,7 @@ func (l *Log) top(q Query, a *Answer) {
 	value := func(r record.JobRecord) (int64, string, string) {
 		if q.Metric == "wait" {
 			wait, _ := r.Wait()
-			return wait.Milliseconds(), span(wait), "ms"
+			return wait.Milliseconds(), phrase.Span(wait), "ms"
 		}
 		v, shown := sum{bill: r.Run.Cost}.shown(q.Metric)
 		return v, shown, map[string]string{"carbon": "milligrams", "energy": "millijoules", "cost": "microdollars"}[q.Metric]
@@ -246,7 +247,7 @@ func (l *Log) top(q Query, a *Answer) {
 		return cmp.Or(cmp.Compare(vy, vx), cmp.Compare(x.Job.ID, y.Job.ID))
 	})
 	n := int(min(q.Number, int64(len(all)), 1000))
-	a.say("%d of %s that ended, those with the most %s first.", n, count(len(all), "job", "jobs"), q.Metric)
+	a.say("%d of %s that ended, those with the most %s first.", n, phrase.Count(len(all), "job", "jobs"), q.Metric)
 	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
 	for _, r := range all[:n] {
 		v, shown, unit := value(r)
@@ -285,8 +286,8 @@ func (l *Log) summary(q Query, a *Answer) {
 			late++
 		}
 	}
-	a.say("%s late.", count(late, "job was", "jobs were"))
-	a.say("The coordinator called %s and said %s.", count(len(l.book.Rounds()), "round", "rounds"), count(len(l.order), "decision", "decisions"))
+	a.say("%s late.", phrase.Count(late, "job was", "jobs were"))
+	a.say("The coordinator called %s and said %s.", phrase.Count(len(l.book.Rounds()), "round", "rounds"), phrase.Count(len(l.order), "decision", "decisions"))
 	a.figure("run", "late", int64(late), "count")
 	a.figure("run", "decisions", int64(len(l.order)), "count")
 }

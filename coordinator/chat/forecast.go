@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -11,7 +12,7 @@ import (
 // sites said then of the hours ahead.
 func (l *Log) bestHour(q Query, a *Answer) {
 	at := l.moment(q, a)
-	a.assume("by what each site said then of the hours ahead, " + span(q.Within) + " of them")
+	a.assume("by what each site said then of the hours ahead, " + phrase.Span(q.Within) + " of them")
 	what, unit := "carbon-intensity", "milligrams-per-kwh"
 	if q.Ask == "best-price" {
 		what, unit = "price", "microdollars-per-kwh"
@@ -38,7 +39,7 @@ func (l *Log) bestHour(q Query, a *Answer) {
 			a.row(name(s), "not known", "")
 			continue
 		}
-		a.row(name(s), clock(when), shown(q.Ask == "best-price", least))
+		a.row(name(s), phrase.Clock(when), shown(q.Ask == "best-price", least))
 		a.figure("site/"+s, "best-hour", int64(when), "instant")
 		a.figure("site/"+s, what, least, unit)
 		if bestSite == "" || least < best {
@@ -49,7 +50,7 @@ func (l *Log) bestHour(q Query, a *Answer) {
 		a.say("No site had said anything of these hours.")
 		return
 	}
-	a.say("%s at %s, with %s.", clock(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
+	a.say("%s at %s, with %s.", phrase.Clock(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
 }
 
 // metric returns the price or the carbon intensity of an hour.
@@ -81,10 +82,10 @@ func (l *Log) forecast(q Query, a *Answer) {
 	}
 	last, _ := s.seen(at)
 	v, _ := value(first, first.Carbon, at)
-	a.say("Of the hour from %s, %s first said %s (at %s).", clock(at.Floor(time.Hour)), name(q.Site), grams(v), clock(first.at))
+	a.say("Of the hour from %s, %s first said %s (at %s).", phrase.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), phrase.Clock(first.at))
 	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
 	if w, ok := value(last, last.Carbon, at); ok {
-		a.say("It last said %s (at %s).", grams(w), clock(last.at))
+		a.say("It last said %s (at %s).", grams(w), phrase.Clock(last.at))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
 	}
 	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
@@ -94,7 +95,7 @@ func (l *Log) forecast(q Query, a *Answer) {
 		if !okC || !okP {
 			break
 		}
-		a.row(clock(h), grams(c), perMWh(p))
+		a.row(phrase.Clock(h), grams(c), perMWh(p))
 	}
 }
 
@@ -134,13 +135,13 @@ func (l *Log) forecastError(q Query, a *Answer) {
 			sum, level, n = sum+max(d, -d), level+int64(o.Carbon[0]), n+1
 		}
 		if n == 0 {
-			a.row(clean(name), "0", "not known", "")
+			a.row(phrase.Clean(name), "0", "not known", "")
 			continue
 		}
-		a.row(clean(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
+		a.row(phrase.Clean(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
 		a.figure("site/"+name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh")
 		if q.Site != "" {
-			a.say("%s was off by %s on average, over %s.", clean(name), grams(protocol.Milligrams(sum/int64(n))), count(n, "hour", "hours"))
+			a.say("%s was off by %s on average, over %s.", phrase.Clean(name), grams(protocol.Milligrams(sum/int64(n))), phrase.Count(n, "hour", "hours"))
 		}
 	}
 }
@@ -148,7 +149,7 @@ func (l *Log) forecastError(q Query, a *Answer) {
 // bestStart finds the start with the least mean carbon over a run.
 func (l *Log) bestStart(q Query, a *Answer) {
 	at := l.moment(q, a)
-	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", span(q.Long), span(q.Within)))
+	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", phrase.Span(q.Long), phrase.Span(q.Within)))
 	hours := int(max(1, q.Long/time.Hour))
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
@@ -178,7 +179,7 @@ func (l *Log) bestStart(q Query, a *Answer) {
 			continue
 		}
 		once, _ := mean(at.Floor(time.Hour))
-		a.row(name(s), clock(when), grams(protocol.Milligrams(least)), grams(protocol.Milligrams(once)))
+		a.row(name(s), phrase.Clock(when), grams(protocol.Milligrams(least)), grams(protocol.Milligrams(once)))
 		a.figure("site/"+s, "best-start", int64(when), "instant")
 		a.figure("site/"+s, "mean-intensity", least, "milligrams-per-kwh")
 		if bestSite == "" || least < best {
@@ -189,5 +190,5 @@ func (l *Log) bestStart(q Query, a *Answer) {
 		a.say("No site's forecast reaches so far.")
 		return
 	}
-	a.say("%s at %s, with %s on average.", clock(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
+	a.say("%s at %s, with %s on average.", phrase.Clock(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
 }

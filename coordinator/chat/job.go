@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -19,7 +21,7 @@ func (l *Log) held(q Query, a *Answer) {
 	wait, started := r.Wait()
 	switch {
 	case started:
-		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), span(wait), clock(r.Job.Arrival), clock(r.Run.Started), name(r.Run.Site))
+		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), phrase.Span(wait), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 	default:
 		a.say("Job %s has not started; its state at the end of the record is %s.", name(r.Job.ID), r.State)
@@ -35,15 +37,15 @@ func (l *Log) held(q Query, a *Answer) {
 		}
 	}
 	for _, code := range order {
-		a.say("It was held %s because %s.", count(counts[code], "time", "times"), because(protocol.Reason{Code: code}))
+		a.say("It was held %s because %s.", phrase.Count(counts[code], "time", "times"), narrate.Because(protocol.Reason{Code: code}))
 		a.figure(ofJob(r.Job.ID), "held-"+string(code), int64(counts[code]), "count", a.Cites...)
 	}
 	for _, d := range l.job(r.Job.ID).declines {
-		a.say("At %s %s declined it: %s.", clock(d.at), name(d.site), because(d.why))
+		a.say("At %s %s declined it: %s.", phrase.Clock(d.at), name(d.site), narrate.Because(d.why))
 	}
 	if d := r.Award(); d != nil {
 		a.cite(d.Said.Seq)
-		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), clock(d.Said.At), clock(d.Option.Start), because(d.Why))
+		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), phrase.Clock(d.Said.At), phrase.Clock(d.Option.Start), narrate.Because(d.Why))
 	} else {
 		l.decided(m, a)
 	}
@@ -51,7 +53,7 @@ func (l *Log) held(q Query, a *Answer) {
 		a.say("It was never held.")
 	}
 	if r.Late() {
-		a.say("It missed its deadline %s by %s.", clock(r.Job.Deadline), span(r.Run.Ended.Sub(r.Job.Deadline)))
+		a.say("It missed its deadline %s by %s.", phrase.Clock(r.Job.Deadline), phrase.Span(r.Run.Ended.Sub(r.Job.Deadline)))
 	}
 }
 
@@ -62,16 +64,16 @@ func (l *Log) where(q Query, a *Answer) {
 	switch {
 	case r.State == record.Ended:
 		a.say("Job %s ran at %s, on %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node))
-		a.say("It ended at %s.", clock(r.Run.Ended))
+		a.say("It ended at %s.", phrase.Clock(r.Run.Ended))
 	case r.Run != nil:
-		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), clock(r.Run.Started))
+		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), phrase.Clock(r.Run.Started))
 	case r.Award() != nil:
 		a.say("Job %s was awarded to %s and has not been launched.", name(r.Job.ID), name(r.Award().Site))
 	default:
 		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
 	}
 	if n := len(l.job(r.Job.ID).declines); n > 0 {
-		a.say("It was given back %s before.", count(n, "time", "times"))
+		a.say("It was given back %s before.", phrase.Count(n, "time", "times"))
 	}
 }
 
@@ -91,28 +93,28 @@ func (l *Log) times(q Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
-	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), clock(r.Job.Arrival), clock(r.Job.Deadline))
+	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Job.Deadline))
 	d := r.Award()
 	switch {
 	case r.Run != nil:
-		a.say("It started %s at %s.", clock(r.Run.Started), name(r.Run.Site))
+		a.say("It started %s at %s.", phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case d != nil:
-		a.say("It has not started; %s plans to start it at %s.", name(d.Site), clock(d.Option.Start))
+		a.say("It has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
 	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:
-		a.say("It has not started. The last plan was %s from %s; a plan is no promise, and changes with every round.", name(m.h.Decision.Site), clock(m.h.Decision.Start))
+		a.say("It has not started. The last plan was %s from %s; a plan is no promise, and changes with every round.", name(m.h.Decision.Site), phrase.Clock(m.h.Decision.Start))
 	default:
 		a.say("It has not started, and no plan for it is in the record.")
 	}
 	if r.State != record.Ended {
 		return
 	}
-	a.say("It ended %s, after %s.", clock(r.Run.Ended), span(r.Run.Ended.Sub(r.Run.Started)))
+	a.say("It ended %s, after %s.", phrase.Clock(r.Run.Ended), phrase.Span(r.Run.Ended.Sub(r.Run.Started)))
 	a.figure(ofJob(r.Job.ID), "ended", int64(r.Run.Ended), "instant", m.cited()...)
 	if r.Late() {
-		a.say("That was %s late.", span(r.Run.Ended.Sub(r.Job.Deadline)))
+		a.say("That was %s late.", phrase.Span(r.Run.Ended.Sub(r.Job.Deadline)))
 	} else {
-		a.say("That was %s before its deadline.", span(r.Job.Deadline.Sub(r.Run.Ended)))
+		a.say("That was %s before its deadline.", phrase.Span(r.Job.Deadline.Sub(r.Run.Ended)))
 	}
 }
 
@@ -121,19 +123,27 @@ func (l *Log) waited(q Query, a *Answer) {
 	a.cite(m.id)
 	wait, ok := m.rec.Wait()
 	if !ok {
-		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), clock(m.rec.Job.Arrival), clock(l.last))
+		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(l.last))
 		return
 	}
-	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), span(wait), clock(m.rec.Job.Arrival), clock(m.rec.Run.Started))
+	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), phrase.Span(wait), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(m.rec.Run.Started))
 	a.figure(ofJob(m.rec.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 }
 
-// offers lists what each site answered.
-func (l *Log) offers(q Query, a *Answer) {
+// asked finds the round in which sites were asked about a job.
+func (l *Log) asked(q Query, a *Answer) (matter, bool) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if !m.met {
 		a.say("Job %s was called in no round, so no site was asked.", name(m.rec.Job.ID))
+	}
+	return m, m.met
+}
+
+// offers lists what each site answered.
+func (l *Log) offers(q Query, a *Answer) {
+	m, ok := l.asked(q, a)
+	if !ok {
 		return
 	}
 	n := 0
@@ -143,17 +153,15 @@ func (l *Log) offers(q Query, a *Answer) {
 			a.figure("site/"+s.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 		}
 	}
-	a.say("%d of %s made an offer for job %s in round %d; each one's cheapest is shown.", n, count(len(m.h.Answers), "site", "sites"), name(m.rec.Job.ID), m.h.Round)
+	a.say("%d of %s made an offer for job %s in round %d; each one's cheapest is shown.", n, phrase.Count(len(m.h.Answers), "site", "sites"), name(m.rec.Job.ID), m.h.Round)
 	a.figure(ofJob(m.rec.Job.ID), "sites-that-offered", int64(n), "count", m.cited()...)
 	m.table(a)
 }
 
 // unable lists the sites without an offer, and why.
 func (l *Log) unable(q Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	if !m.met {
-		a.say("Job %s was called in no round, so no site was asked.", name(m.rec.Job.ID))
+	m, ok := l.asked(q, a)
+	if !ok {
 		return
 	}
 	n := 0
@@ -180,15 +188,15 @@ func (l *Log) history(q Query, a *Answer) {
 	all := []event{{r.Job.Arrival, "arrived"}}
 	for _, id := range h.decisions {
 		d := l.decisions[id]
-		text := d.kind + ": " + because(d.why)
+		text := d.kind + ": " + narrate.Because(d.why)
 		if d.site != "" {
-			text = d.kind + " at " + name(d.site) + ": " + because(d.why)
+			text = d.kind + " at " + name(d.site) + ": " + narrate.Because(d.why)
 		}
 		all = append(all, event{d.at, cite(id) + " " + text})
 		a.cite(id)
 	}
 	for _, d := range h.declines {
-		all = append(all, event{d.at, name(d.site) + " gave it back: " + because(d.why)})
+		all = append(all, event{d.at, name(d.site) + " gave it back: " + narrate.Because(d.why)})
 	}
 	if r.Run != nil {
 		all = append(all, event{r.Run.Started, "started at " + name(r.Run.Site) + " on " + name(r.Run.Node)})
@@ -197,7 +205,7 @@ func (l *Log) history(q Query, a *Answer) {
 		all = append(all, event{r.Run.Ended, "ended"})
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
-	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), count(len(h.decisions), "decision", "decisions"), count(len(h.declines), "time given back", "times given back"), r.State)
+	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), phrase.Count(len(h.decisions), "decision", "decisions"), phrase.Count(len(h.declines), "time given back", "times given back"), r.State)
 	a.figure(ofJob(r.Job.ID), "decisions", int64(len(h.decisions)), "count", a.Cites...)
 	a.figure(ofJob(r.Job.ID), "declines", int64(len(h.declines)), "count")
 	a.Table = &Table{Head: []string{"time", "why"}}
@@ -208,7 +216,7 @@ func (l *Log) history(q Query, a *Answer) {
 			}
 			continue
 		}
-		a.row(clock(e.at), e.text)
+		a.row(phrase.Clock(e.at), e.text)
 	}
 	a.Command = "gridbid tap --job " + shell(string(r.Job.ID))
 }
@@ -239,12 +247,12 @@ func (l *Log) advice(q Query, a *Answer) {
 			}
 		}
 		if len(sites) > 0 {
-			a.say("For %s: %s, since %s.", list(sites), hint.text, because(protocol.Reason{Code: hint.code}))
+			a.say("For %s: %s, since %s.", phrase.List(sites), hint.text, narrate.Because(protocol.Reason{Code: hint.code}))
 		}
 	}
 	if p, site, h, ok := soonest(m.rec); ok {
 		a.cite(h.Decision.Said.Seq)
-		a.say("The earliest start offered in its first round was %s at %s, for %s.", clock(p.Start), name(site), dollars(p.Terms.Total()))
+		a.say("The earliest start offered in its first round was %s at %s, for %s.", phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()))
 	}
 	if m.rec.Job.Deferrable {
 		a.say("It may be deferred, so it waits for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
@@ -278,11 +286,11 @@ func (l *Log) ahead(q Query, a *Answer) {
 		by[other.Job.Tenant] += other.Job.GPU()
 		a.cite(l.matter(Query{Job: other.Job.ID}).id)
 	}
-	a.say("%s held GPUs at %s at %s.", count(n, "job", "jobs"), name(site), clock(until-1))
+	a.say("%s held GPUs at %s at %s.", phrase.Count(n, "job", "jobs"), name(site), phrase.Clock(until-1))
 	a.figure("site/"+site, "jobs-ahead", int64(n), "count")
 	a.Table = &Table{Head: []string{"tenant", "GPUs"}}
 	for _, t := range sorted(by) {
-		a.row(name(t), gpus(by[t]))
+		a.row(name(t), phrase.Thousandths(by[t]))
 		a.figure("tenant/"+t, "gpus-held", int64(by[t]), "thousandths")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -18,7 +20,7 @@ func (l *Log) moment(q Query, a *Answer) protocol.Time {
 	if q.At != 0 {
 		return q.At
 	}
-	a.assume("no time was named, so now, the end of the record: " + clock(l.last) + " UTC")
+	a.assume("no time was named, so now, the end of the record: " + phrase.Clock(l.last) + " UTC")
 	return l.last
 }
 
@@ -35,7 +37,7 @@ func (l *Log) late(q Query, a *Answer) {
 	slices.SortStableFunc(late, func(x, y record.JobRecord) int {
 		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
 	})
-	a.say("%d of %s that ended missed their deadline.", len(late), count(len(all), "job", "jobs"))
+	a.say("%d of %s that ended missed their deadline.", len(late), phrase.Count(len(all), "job", "jobs"))
 	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
 	for i, r := range late {
 		id := l.matter(Query{Job: r.Job.ID}).id
@@ -43,7 +45,7 @@ func (l *Log) late(q Query, a *Answer) {
 		by := r.Run.Ended.Sub(r.Job.Deadline)
 		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
 		if i < mostListed {
-			a.row(name(r.Job.ID), span(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
+			a.row(name(r.Job.ID), phrase.Span(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
 		}
 	}
 	if len(late) > mostListed {
@@ -72,10 +74,10 @@ func (l *Log) waits(q Query, a *Answer) {
 		sum += v
 	}
 	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
-	show := func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) }
+	show := func(ms int64) string { return phrase.Span(time.Duration(ms) * time.Millisecond) }
 	mean := sum / int64(len(all))
 	a.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
-		count(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
+		phrase.Count(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
 	a.figure("run", "mean-wait", mean, "ms")
 	a.figure("run", "median-wait", rank(50), "ms")
 	a.figure("run", "p95-wait", rank(95), "ms")
@@ -103,10 +105,10 @@ func (l *Log) pending(q Query, a *Answer) {
 		d := l.lastDecision(r.Job.ID, at)
 		a.cite(d.id)
 		if i < mostListed {
-			a.row(name(r.Job.ID), clock(r.Job.Arrival), gpus(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), d.told())
+			a.row(name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), d.told())
 		}
 	}
-	a.say("%s, for %s GPUs in all.", count(len(all), "job was waiting", "jobs were waiting"), gpus(gpu))
+	a.say("%s, for %s GPUs in all.", phrase.Count(len(all), "job was waiting", "jobs were waiting"), phrase.Thousandths(gpu))
 	if len(all) > mostListed {
 		a.say("The %d that waited longest are shown.", mostListed)
 	}
@@ -122,7 +124,7 @@ func (d decided) told() string {
 	case "award":
 		return "awarded to " + name(d.site)
 	}
-	return because(d.why)
+	return narrate.Because(d.why)
 }
 
 // lastDecision returns the last decision on a job until an instant.
@@ -161,7 +163,7 @@ func (l *Log) count(q Query, a *Answer) {
 			d := l.matter(Query{Job: r.Job.ID}).id
 			a.cite(d)
 			if n++; n <= mostListed {
-				a.row(name(r.Job.ID), string(r.State), clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
+				a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
 			}
 		}
 	}
@@ -175,9 +177,9 @@ func (l *Log) count(q Query, a *Answer) {
 	case n == 0:
 		a.say("0 jobs.")
 	case q.Site != "":
-		a.say("%s ran at %s: %s.", count(n, "job", "jobs"), name(q.Site), list(parts))
+		a.say("%s ran at %s: %s.", phrase.Count(n, "job", "jobs"), name(q.Site), phrase.List(parts))
 	default:
-		a.say("%s: %s.", count(n, "job", "jobs"), list(parts))
+		a.say("%s: %s.", phrase.Count(n, "job", "jobs"), phrase.List(parts))
 	}
 	if n > mostListed {
 		a.say("The first %d by name are shown.", mostListed)
@@ -186,7 +188,7 @@ func (l *Log) count(q Query, a *Answer) {
 
 // stuck lists the jobs that had not ended, or were refused, at the end.
 func (l *Log) stuck(q Query, a *Answer) {
-	a.assume("jobs that had not ended when the record did, at " + clock(l.last) + " UTC")
+	a.assume("jobs that had not ended when the record did, at " + phrase.Clock(l.last) + " UTC")
 	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision", "why"}}
 	n := 0
 	for _, r := range l.records() {
@@ -196,10 +198,10 @@ func (l *Log) stuck(q Query, a *Answer) {
 		d := l.lastDecision(r.Job.ID, l.last)
 		a.cite(d.id)
 		if n++; n <= mostListed {
-			a.row(name(r.Job.ID), string(r.State), clock(r.Job.Arrival), name(r.Job.Tenant), cite(d.id), d.told())
+			a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d.id), d.told())
 		}
 	}
-	a.say("%s.", count(n, "job", "jobs"))
+	a.say("%s.", phrase.Count(n, "job", "jobs"))
 	a.figure("run", "not-ended", int64(n), "count", a.Cites...)
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -16,7 +18,7 @@ func (l *Log) weights(q Query, a *Answer) {
 		if n := len(r.Hearings); n > 0 {
 			w := r.Hearings[n-1].Weights
 			a.say("An option costs its energy, its transfer and its fragments, and: $%d per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-				int64(w.Carbon)/1000, dollars(w.Delay), dollars(w.Late))
+				int64(w.Carbon)/1000, phrase.Dollars(w.Delay), phrase.Dollars(w.Late))
 			a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
 			a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
 			a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
@@ -90,11 +92,11 @@ func (l *Log) silent(q Query, a *Answer) {
 	}
 	a.figure("run", "rounds", int64(rounds), "count")
 	if len(missed) == 0 {
-		a.say("None: every site answered all of %s in time.", count(rounds, "round", "rounds"))
+		a.say("None: every site answered all of %s in time.", phrase.Count(rounds, "round", "rounds"))
 		return
 	}
 	for _, s := range sorted(missed) {
-		a.say("%s missed %d of %s.", name(s), missed[s], count(rounds, "round", "rounds"))
+		a.say("%s missed %d of %s.", name(s), missed[s], phrase.Count(rounds, "round", "rounds"))
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
 	}
 }
@@ -126,7 +128,7 @@ func (l *Log) activity(q Query, a *Answer) {
 		}
 		n++
 		kinds[d.kind]++
-		codes[d.kind+": "+because(protocol.Reason{Code: d.why.Code})]++
+		codes[d.kind+": "+narrate.Because(protocol.Reason{Code: d.why.Code})]++
 		last = append(last, d)
 		a.cite(id)
 	}
@@ -142,9 +144,9 @@ func (l *Log) activity(q Query, a *Answer) {
 			ended++
 		}
 	}
-	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", clock(q.From), clock(q.To), count(n, "decision", "decisions"),
-		count(kinds["award"], "award", "awards"), count(kinds["hold"], "hold", "holds"), count(kinds["refuse"], "refusal", "refusals"),
-		count(started, "job", "jobs"), ended)
+	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", phrase.Clock(q.From), phrase.Clock(q.To), phrase.Count(n, "decision", "decisions"),
+		phrase.Count(kinds["award"], "award", "awards"), phrase.Count(kinds["hold"], "hold", "holds"), phrase.Count(kinds["refuse"], "refusal", "refusals"),
+		phrase.Count(started, "job", "jobs"), ended)
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		a.figure("run", k+"s", int64(kinds[k]), "count")
 	}
@@ -160,7 +162,7 @@ func (l *Log) activity(q Query, a *Answer) {
 		if d.kind == "hold" {
 			text = "held: " + text
 		}
-		a.row(cite(d.id), clock(d.at), name(d.job), text)
+		a.row(cite(d.id), phrase.Clock(d.at), name(d.job), text)
 	}
 	if len(last) > mostListed {
 		a.say("The last %d are shown.", mostListed)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 // Kinds of names, in the order in which one that fits several is listed.
@@ -86,13 +88,13 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 			if kind != "" && n.kind != kind {
 				continue
 			}
-			d := edits(text, key)
+			d := phrase.Edits(text, key)
 			if d == 2 && letters(text) == letters(key) { // two of them changed places
 				d = 1
 			}
 			for part := range strings.SplitSeq(key, "-") {
 				if n.kind == ofSite {
-					d = min(d, edits(text, part))
+					d = min(d, phrase.Edits(text, part))
 				}
 			}
 			near = append(near, found{n.name, d})
@@ -115,26 +117,4 @@ func letters(s string) string {
 	all := []byte(s)
 	slices.Sort(all)
 	return string(all)
-}
-
-// edits returns how many letters to add, drop or change make a into b.
-func edits(a, b string) int {
-	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			change := diagonal
-			if a[i] != b[k] {
-				change++
-			}
-			diagonal = row[k+1]
-			row[k+1] = min(change, row[k]+1, row[k+1]+1)
-		}
-	}
-	return row[len(b)]
 }

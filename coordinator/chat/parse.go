@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -269,7 +270,7 @@ func (r *reading) word(l *Log, low []string, t token) (int, []string) {
 		r.slots.Within = units[low[1]]
 		return 2, []string{"next"}
 	}
-	n, concepts := phrase(low)
+	n, concepts := longestPhrase(low)
 	if n > 1 {
 		return n, concepts
 	}
@@ -326,8 +327,8 @@ func (r *reading) span() {
 	r.slots.Long = d
 }
 
-// phrase returns the longest phrase at the start of words.
-func phrase(words []string) (int, []string) {
+// longestPhrase returns the longest phrase at the start of words.
+func longestPhrase(words []string) (int, []string) {
 	for n := min(longest, len(words)); n > 0; n-- {
 		text := strings.Join(words[:n], " ")
 		if concepts, ok := phrases[text]; ok {
@@ -335,7 +336,7 @@ func phrase(words []string) (int, []string) {
 		}
 	}
 	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
-		if n, concepts := phrase(parts); n == len(parts) {
+		if n, concepts := longestPhrase(parts); n == len(parts) {
 			return 1, concepts
 		}
 	}
@@ -345,9 +346,9 @@ func phrase(words []string) (int, []string) {
 // name takes a name that is known.
 func (r *reading) name(t token, negated bool) *Answer {
 	if len(t.names) > 1 {
-		back := &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", clean(t.text))}}
+		back := &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", phrase.Clean(t.text))}}
 		for _, n := range t.names {
-			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+clean(quote(n.name)))
+			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+phrase.Clean(quote(n.name)))
 		}
 		return back
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 // examples are questions of every sort, for those who do not know what to ask.
@@ -23,9 +25,9 @@ func unclear(text string) *Answer { return &Answer{Kind: "unclear", Text: []stri
 func (l *Log) unknownWords(words []string) *Answer {
 	var shown []string
 	for _, w := range words[:min(len(words), 5)] {
-		shown = append(shown, fmt.Sprintf("%q", clean(w)))
+		shown = append(shown, fmt.Sprintf("%q", phrase.Clean(w)))
 	}
-	a := unclear("The question is not answered, because it is not understood: " + list(shown) + " is no word that is known here, and no name of this run.")
+	a := unclear("The question is not answered, because it is not understood: " + phrase.List(shown) + " is no word that is known here, and no name of this run.")
 	if len(words) > 1 {
 		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
 	}
@@ -33,7 +35,7 @@ func (l *Log) unknownWords(words []string) *Answer {
 		for i, s := range sites {
 			sites[i] = name(s)
 		}
-		a.say("Its sites are %s.", list(sites))
+		a.say("Its sites are %s.", phrase.List(sites))
 	}
 	a.say("What can be asked: `gridbid ask help`.")
 	return a
@@ -52,16 +54,16 @@ func (l *Log) unknownName(tokens []token, i int) *Answer {
 		return nil
 	}
 	what := strings.ToLower(or(kind, "name"))
-	a := &Answer{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, clean(t.text))}}
+	a := &Answer{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, phrase.Clean(t.text))}}
 	if len(near) == 0 {
 		a.say("It has no %s at all.", what)
 		return a
 	}
 	var shown []string
 	for _, n := range near {
-		shown = append(shown, fmt.Sprintf("%q", clean(n)))
+		shown = append(shown, fmt.Sprintf("%q", phrase.Clean(n)))
 	}
-	a.say("The nearest are %s.", list(shown))
+	a.say("The nearest are %s.", phrase.List(shown))
 	return a
 }
 
@@ -95,7 +97,7 @@ func (l *Log) missing(r *reading) *Answer {
 				}
 			}
 		case "AT":
-			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", clock(l.first), clock(l.last))
+			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", phrase.Clock(l.first), phrase.Clock(l.last))
 		case "TENANT":
 			a.say("Whose? Name a tenant.")
 		case "DUR":
@@ -146,7 +148,7 @@ func (l *Log) refuse(why string) *Answer {
 	case "!opinion":
 		a.say("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
 	case "!beyond":
-		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", clock(l.first), clock(l.last))
+		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", phrase.Clock(l.first), phrase.Clock(l.last))
 	case "!act":
 		a.say("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
 	case "!legislate":
@@ -154,14 +156,14 @@ func (l *Log) refuse(why string) *Answer {
 	case "!policy":
 		var names []string
 		for _, t := range l.totals {
-			names = append(names, clean(t.Policy))
+			names = append(names, phrase.Clean(t.Policy))
 		}
 		a.Kind = "not-found"
 		if len(names) == 0 {
 			a.say("The figures of other policies are not at hand. Replay them together: `gridbid replay --policy auction,home-fifo`.")
 			return a
 		}
-		a.say("No policy of that name was replayed here. There is %s.", list(names))
+		a.say("No policy of that name was replayed here. There is %s.", phrase.List(names))
 	}
 	return a
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -40,7 +42,7 @@ func (l *Log) Answer(q Query) Answer {
 	if q.Ask == "help" {
 		return *l.help()
 	}
-	a := Answer{Kind: "answer", Query: &q, Read: clean(q.String()), Command: command(q.String())}
+	a := Answer{Kind: "answer", Query: &q, Read: phrase.Clean(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok {
 		a.Kind, a.Command = "absent", ""
 		a.say("%s", text)
@@ -76,21 +78,21 @@ func (l *Log) check(q Query) *Answer {
 		}
 	}
 	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {
-		return missing("No job %q is in this run.", clean(string(q.Job)))
+		return missing("No job %q is in this run.", phrase.Clean(string(q.Job)))
 	}
 	for _, s := range []string{q.Site, q.Other} {
 		if s != "" && l.sites[s] == nil {
-			return missing("No site %q is in this run.", clean(s))
+			return missing("No site %q is in this run.", phrase.Clean(s))
 		}
 	}
 	if q.Tenant != "" && !l.tenants[q.Tenant] {
-		return missing("No tenant %q is in this run.", clean(q.Tenant))
+		return missing("No tenant %q is in this run.", phrase.Clean(q.Tenant))
 	}
 	if most := 30 * 24 * time.Hour; q.Long > most || q.Within > most {
 		return unclear("A length of time goes up to 30 days here.")
 	}
 	if q.At != 0 && (q.At < l.first || q.At > l.last) || q.To != 0 && (q.To <= l.first || q.From > l.last || q.From >= q.To) {
-		return missing("That time is not in the record, which goes from %s to %s UTC.", clock(l.first), clock(l.last))
+		return missing("That time is not in the record, which goes from %s to %s UTC.", phrase.Clock(l.first), phrase.Clock(l.last))
 	}
 	return nil
 }
@@ -189,11 +191,11 @@ func (m matter) none(site string) string {
 	case !ok:
 		return "it was not known when the round was called"
 	case a.Said == record.Origin{}:
-		return "it did not answer by " + clock(m.h.Closes)
+		return "it did not answer by " + phrase.Clock(m.h.Closes)
 	case a.Late:
-		return "it answered too late, at " + clock(a.Said.At)
+		return "it answered too late, at " + phrase.Clock(a.Said.At)
 	}
-	return because(a.Why)
+	return narrate.Because(a.Why)
 }
 
 // A cause is one term of what an option costs.
@@ -226,12 +228,12 @@ func largest(a, b protocol.Terms) (string, protocol.Microdollars) {
 // shape names what is shown of a job's size: "8 GPUs".
 func shape(j protocol.Job) string {
 	if j.GPUs == 0 {
-		return gpus(j.CPU) + " cores"
+		return phrase.Thousandths(j.CPU) + " cores"
 	}
 	if j.GPU() == 1000 {
 		return "1 GPU"
 	}
-	return gpus(j.GPU()) + " GPUs"
+	return phrase.Thousandths(j.GPU()) + " GPUs"
 }
 
 // rename returns the part of a question after "read as", with what was taken

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -63,11 +64,11 @@ func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, proto
 	var order []string
 	for _, x := range lines {
 		if !x.known {
-			a.row(name(x.site), "not known", clock(x.said))
+			a.row(name(x.site), "not known", phrase.Clock(x.said))
 			continue
 		}
 		order = append(order, x.site)
-		a.row(name(x.site), show(x.v), clock(x.said))
+		a.row(name(x.site), show(x.v), phrase.Clock(x.said))
 		a.figure("site/"+x.site, what, x.v, unit)
 	}
 	return order
@@ -167,7 +168,7 @@ func (l *Log) stockTable(q Query, a *Answer) []stock {
 	all := l.stocks(q, at)
 	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
 	for _, s := range all {
-		a.row(name(s.site), name(s.model), gpus(s.all), gpus(s.free), fmt.Sprint(s.block))
+		a.row(name(s.site), name(s.model), phrase.Thousandths(s.all), phrase.Thousandths(s.free), fmt.Sprint(s.block))
 		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
 		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
 	}
@@ -180,7 +181,7 @@ func (l *Log) free(q Query, a *Answer) {
 	for _, s := range l.stockTable(q, a) {
 		free, all = free+s.free, all+s.all
 	}
-	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", gpus(free), gpus(all))
+	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", phrase.Thousandths(free), phrase.Thousandths(all))
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
 }
 
@@ -203,7 +204,7 @@ func (l *Log) block(q Query, a *Answer) {
 		a.say("No whole GPU was free.")
 	} else {
 		a.say("The largest block free on one node is %s, of %s at %s. Cores and memory may limit a job further.",
-			count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
+			phrase.Count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
 	}
 	a.figure(subjectOf(q), "largest-block", int64(best.block), "count")
 }
@@ -218,11 +219,11 @@ func (l *Log) fit(q Query, a *Answer) {
 			where = append(where, fmt.Sprintf("%s (%s)", name(s.site), name(s.model)))
 		}
 	}
-	a.say("%s GPUs were free in all; a job needs its %d on one node.", gpus(free), q.Number)
+	a.say("%s GPUs were free in all; a job needs its %d on one node.", phrase.Thousandths(free), q.Number)
 	if len(where) == 0 {
 		a.say("No node had so many free, so the job would not have fitted then.")
 	} else {
-		a.say("It would have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", list(where))
+		a.say("It would have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", phrase.List(where))
 	}
 	a.figure(subjectOf(q), "places", int64(len(where)), "count")
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
@@ -247,10 +248,10 @@ func (l *Log) power(q Query, a *Answer) {
 			a.row(name(s), "not metered yet", "")
 			continue
 		}
-		a.row(name(s), fmt.Sprintf("%.3f", last.Total.KWh()), clock(last.Hour))
+		a.row(name(s), fmt.Sprintf("%.3f", last.Total.KWh()), phrase.Clock(last.Hour))
 		a.figure("site/"+s, "energy-of-hour", int64(last.Total), "millijoules")
 		if q.Site != "" {
-			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.KWh(), clock(last.Hour))
+			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.KWh(), phrase.Clock(last.Hour))
 		}
 	}
 }
@@ -261,9 +262,9 @@ func (l *Log) report(q Query, a *Answer) {
 	for _, s := range l.siteNames() {
 		if q.Site == "" || q.Site == s {
 			heard := l.sites[s].heard
-			a.row(name(s), clock(heard), span(l.last.Sub(heard)))
+			a.row(name(s), phrase.Clock(heard), phrase.Span(l.last.Sub(heard)))
 			a.figure("site/"+s, "last-heard", int64(heard), "instant")
 		}
 	}
-	a.say("The record ends at %s UTC.", clock(l.last))
+	a.say("The record ends at %s UTC.", phrase.Clock(l.last))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -15,7 +16,7 @@ func shell(s string) string {
 	if quote(s) == s {
 		return s
 	}
-	if clean(s) != s {
+	if phrase.Clean(s) != s {
 		return "(a name that cannot be typed; use --json)"
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -47,11 +48,11 @@ func (l *Log) differ(q Query, a *Answer) {
 	a.figure("site/"+dear, "total-difference", int64(y.Terms.Total()-x.Terms.Total()), "microdollars", m.cited()...)
 	a.figure("site/"+dear, term+"-difference", int64(by), "microdollars", m.cited()...)
 	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
-		term, dollars(by), name(dear), name(cheap), name(dear), dollars(y.Terms.Total()), name(cheap), dollars(x.Terms.Total()))
+		term, phrase.Dollars(by), name(dear), name(cheap), name(dear), phrase.Dollars(y.Terms.Total()), name(cheap), phrase.Dollars(x.Terms.Total()))
 	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
 	for _, c := range causes {
 		if c.of(x.Terms) != 0 || c.of(y.Terms) != 0 {
-			a.row(c.name, dollars(c.of(x.Terms)), dollars(c.of(y.Terms)), dollars(c.of(y.Terms)-c.of(x.Terms)))
+			a.row(c.name, phrase.Dollars(c.of(x.Terms)), phrase.Dollars(c.of(y.Terms)), phrase.Dollars(c.of(y.Terms)-c.of(x.Terms)))
 		}
 	}
 }
@@ -90,16 +91,16 @@ func (l *Log) elsewhereAt(q Query, a *Answer) {
 	case !ok:
 		a.say("That is not known: %s made no offer that counts, because %s.", name(q.Site), m.none(q.Site))
 	case m.site == "" || m.site == q.Site:
-		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), clock(p.Start), dollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
+		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), phrase.Clock(p.Start), phrase.Dollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
 		m.compare(a, q.Site, p)
 		won := m.h.Decision.Option
 		late := "would have been kept"
 		if p.Finish > m.rec.Job.Deadline {
-			late = "would have been missed by " + span(p.Finish.Sub(m.rec.Job.Deadline))
+			late = "would have been missed by " + phrase.Span(p.Finish.Sub(m.rec.Job.Deadline))
 		}
-		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), clock(p.Finish), late)
+		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), phrase.Clock(p.Finish), late)
 		m.terms(a, q.Site, p)
 	}
 }
@@ -135,14 +136,14 @@ func (l *Log) immediate(q Query, a *Answer) {
 	}
 	a.assume("the earliest start offered in the first round that had offers; tenants do not bid here")
 	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
-		name(m.rec.Job.ID), clock(p.Start), name(site), dollars(p.Terms.Total()), dollars(p.Money), kg(p.Carbon))
+		name(m.rec.Job.ID), phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Money), kg(p.Carbon))
 	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(max(h.Decision.Said.Seq, 1)))
 	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(max(h.Decision.Said.Seq, 1)))
 	if m.site == "" {
 		return
 	}
 	won := m.h.Decision.Option
-	a.say("It was awarded %s from %s for %s.", name(m.site), clock(won.Start), dollars(won.Terms.Total()))
+	a.say("It was awarded %s from %s for %s.", name(m.site), phrase.Clock(won.Start), phrase.Dollars(won.Terms.Total()))
 }
 
 // saving returns what the awarded option was cheaper than the earliest start.
@@ -166,16 +167,16 @@ func (l *Log) saved(q Query, a *Answer) {
 		case !ok:
 			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
 		case cost >= 0:
-			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), dollars(cost), kg(carbon))
+			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), phrase.Dollars(cost), kg(carbon))
 		default:
-			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s of carbon less.", name(r.Job.ID), dollars(-cost), kg(carbon))
+			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s of carbon less.", name(r.Job.ID), phrase.Dollars(-cost), kg(carbon))
 		}
 		if ok {
 			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
 			a.figure(ofJob(r.Job.ID), "saved-carbon", int64(carbon), "milligrams", cite(first), cite(award))
 		}
 		if wait, ok := r.Wait(); ok {
-			a.say("It waited %s.", span(wait))
+			a.say("It waited %s.", phrase.Span(wait))
 		}
 		return
 	}
@@ -192,9 +193,9 @@ func (l *Log) saved(q Query, a *Answer) {
 		}
 	}
 	if cost >= 0 {
-		a.say("Over %s, waiting saved %s and %s of carbon.", count(n, "job", "jobs"), dollars(cost), kg(carbon))
+		a.say("Over %s, waiting saved %s and %s of carbon.", phrase.Count(n, "job", "jobs"), phrase.Dollars(cost), kg(carbon))
 	} else {
-		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", count(n, "job", "jobs"), kg(carbon), dollars(-cost))
+		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", phrase.Count(n, "job", "jobs"), kg(carbon), phrase.Dollars(-cost))
 	}
 	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
 	a.figure("run", "saved-carbon", int64(carbon), "milligrams", a.Cites...)
@@ -235,7 +236,7 @@ func (m matter) repriceable() string {
 	case m.h.Decision.Why.Code == protocol.ByRule:
 		return "a fixed rule chose the site, and no price enters it"
 	case !ok || site != m.site || p.Option != m.h.Decision.Option.Option:
-		return fmt.Sprintf("its round placed %s together, and this job's offers alone do not give the recorded choice", count(max(m.h.Decision.Proof.Jobs, 1), "job", "jobs"))
+		return fmt.Sprintf("its round placed %s together, and this job's offers alone do not give the recorded choice", phrase.Count(max(m.h.Decision.Proof.Jobs, 1), "job", "jobs"))
 	}
 	return ""
 }

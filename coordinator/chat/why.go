@@ -5,17 +5,10 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// because returns a reason with its note.
-func because(why protocol.Reason) string {
-	if why.Note == "" {
-		return narrate.Words(why.Code)
-	}
-	return narrate.Words(why.Code) + " (" + clean(why.Note) + ")"
-}
 
 func (l *Log) why(q Query, a *Answer) {
 	m := l.matter(q)
@@ -58,19 +51,19 @@ func (l *Log) decided(m matter, a *Answer) {
 	r, d := m.rec, m.h.Decision
 	switch {
 	case r.Refusal != nil && (m.id == 0 || l.decisions[m.id].kind == "refuse"):
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), clock(r.Refusal.Said.At), because(r.Refusal.Why))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), phrase.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
 	case m.id == 0 || !m.met:
-		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), clock(r.Job.Arrival))
+		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival))
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
-			name(r.Job.ID), shape(r.Job), clock(r.Job.Deadline), name(d.Site), m.h.Round, clock(d.Said.At), clock(d.Option.Start), because(d.Why))
+			name(r.Job.ID), shape(r.Job), phrase.Clock(r.Job.Deadline), name(d.Site), m.h.Round, phrase.Clock(d.Said.At), phrase.Clock(d.Option.Start), narrate.Because(d.Why))
 		if d.Answer == "decline" {
-			a.say("%s declined: %s.", name(d.Site), because(d.Declined))
+			a.say("%s declined: %s.", name(d.Site), narrate.Because(d.Declined))
 		}
 	case d.Kind == "hold":
-		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, clock(d.Said.At), because(d.Why))
+		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, phrase.Clock(d.Said.At), narrate.Because(d.Why))
 		if d.Start != 0 {
-			a.say("The plan then was %s from %s.", name(d.Site), clock(d.Start))
+			a.say("The plan then was %s from %s.", name(d.Site), phrase.Clock(d.Start))
 		}
 	}
 }
@@ -100,16 +93,16 @@ func (m matter) compare(a *Answer, site string, p record.Priced) {
 	case more > 0:
 		term, by := largest(won.Terms, p.Terms)
 		a.say("%s offered %s, which is %s more than %s at %s; %s is the largest part (%s).",
-			name(site), dollars(p.Terms.Total()), dollars(more), dollars(won.Terms.Total()), name(m.site), term, dollars(by))
+			name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(more), phrase.Dollars(won.Terms.Total()), name(m.site), term, phrase.Dollars(by))
 	case more == 0:
-		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), dollars(won.Terms.Total()))
+		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), phrase.Dollars(won.Terms.Total()))
 	default:
 		term, by := largest(p.Terms, won.Terms)
 		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
-			name(site), dollars(p.Terms.Total()), dollars(-more), dollars(won.Terms.Total()), name(m.site), term, dollars(by))
+			name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(-more), phrase.Dollars(won.Terms.Total()), name(m.site), term, phrase.Dollars(by))
 		if m.h.Decision.Why.Code != protocol.ByRule {
 			a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
-				max(m.h.Decision.Proof.Jobs, 1), name(site), dollars(p.Room), name(m.site), dollars(won.Room))
+				max(m.h.Decision.Proof.Jobs, 1), name(site), phrase.Dollars(p.Room), name(m.site), phrase.Dollars(won.Room))
 		}
 	}
 }
@@ -145,12 +138,12 @@ func (m matter) table(a *Answer) {
 		}
 		more, mark := "", ""
 		if known && s.site != m.site {
-			more = dollars(s.p.Terms.Total() - base.Terms.Total())
+			more = phrase.Dollars(s.p.Terms.Total() - base.Terms.Total())
 		}
 		if s.site == m.site {
 			mark = "awarded"
 		}
-		a.row(name(s.site), dollars(s.p.Terms.Total()), more, clock(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
+		a.row(name(s.site), phrase.Dollars(s.p.Terms.Total()), more, phrase.Clock(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
 	}
 }
 
@@ -169,7 +162,7 @@ func (l *Log) whyNot(q Query, a *Answer) {
 	case !ok:
 		a.say("%s made no offer that counts: %s.", name(q.Site), m.none(q.Site))
 	case m.site == "":
-		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), clock(p.Start), dollars(p.Terms.Total()))
+		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), phrase.Clock(p.Start), phrase.Dollars(p.Terms.Total()))
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
 		m.compare(a, q.Site, p)
@@ -184,16 +177,16 @@ func (m matter) terms(a *Answer, site string, p record.Priced) {
 	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
 	add := func(term string, x, y protocol.Microdollars) {
 		if x != 0 || y != 0 {
-			a.row(term, dollars(x), dollars(y), dollars(y-x))
+			a.row(term, phrase.Dollars(x), phrase.Dollars(y), phrase.Dollars(y-x))
 			a.figure("site/"+site, term+"-difference", int64(y-x), "microdollars", m.cited()...)
 		}
 	}
 	for _, c := range causes {
 		add(c.name, c.of(won.Terms), c.of(p.Terms))
 	}
-	a.row("total", dollars(won.Terms.Total()), dollars(p.Terms.Total()), dollars(p.Terms.Total()-won.Terms.Total()))
-	a.row("start", clock(won.Start), clock(p.Start), span(p.Start.Sub(won.Start)))
-	a.row("finish", clock(won.Finish), clock(p.Finish), span(p.Finish.Sub(won.Finish)))
+	a.row("total", phrase.Dollars(won.Terms.Total()), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Terms.Total()-won.Terms.Total()))
+	a.row("start", phrase.Clock(won.Start), phrase.Clock(p.Start), phrase.Span(p.Start.Sub(won.Start)))
+	a.row("finish", phrase.Clock(won.Finish), phrase.Clock(p.Finish), phrase.Span(p.Finish.Sub(won.Finish)))
 	a.row("CO2e", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
 	a.row("energy used", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -35,7 +36,7 @@ func rounds(r record.JobRecord) []string {
 		parts = append(parts, often+" because "+Words(code))
 	}
 	if len(parts) > 0 {
-		s += " It was held " + list(parts) + "."
+		s += " It was held " + phrase.List(parts) + "."
 	}
 	return append([]string{s}, declines(r)...)
 }
@@ -43,7 +44,7 @@ func rounds(r record.JobRecord) []string {
 func declines(r record.JobRecord) (all []string) {
 	for _, a := range r.Awards {
 		if a.Answer == "decline" {
-			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, clean(a.Site), because(a.Declined)))
+			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, phrase.Clean(a.Site), Because(a.Declined)))
 		}
 	}
 	return all
@@ -54,33 +55,33 @@ func ran(r record.JobRecord) []string {
 	run := r.Run
 	switch {
 	case run == nil && r.Award() != nil && r.Award().Answer == "":
-		return []string{fmt.Sprintf("%s has not answered the award yet.", clean(r.Award().Site))}
+		return []string{fmt.Sprintf("%s has not answered the award yet.", phrase.Clean(r.Award().Site))}
 	case run == nil && r.Award() != nil:
-		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", clean(r.Award().Site))}
+		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", phrase.Clean(r.Award().Site))}
 	case run == nil:
 		return nil
 	case r.State != record.Ended:
-		return []string{fmt.Sprintf("It runs at %s on %s since %s.", clean(run.Site), where(run), clock(run.Started))}
+		return []string{fmt.Sprintf("It runs at %s on %s since %s.", phrase.Clean(run.Site), where(run), clock(run.Started))}
 	}
 	c := run.Cost
 	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
-		clean(run.Site), where(run), clock(run.Started), clock(run.Ended), kWh(c.Energy), kg(c.Carbon), dollars(c.Money))}
+		phrase.Clean(run.Site), where(run), clock(run.Started), clock(run.Ended), phrase.KWh(c.Energy), phrase.Kg(c.Carbon), phrase.Dollars(c.Money))}
 	if a := r.Award(); a != nil {
 		o := a.Option
 		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
-			clean(a.Site), kWh(o.Energy), kg(o.Carbon), dollars(o.Money), clock(o.Finish)))
+			phrase.Clean(a.Site), phrase.KWh(o.Energy), phrase.Kg(o.Carbon), phrase.Dollars(o.Money), clock(o.Finish)))
 	}
 	if (run.Settlement != record.Origin{}) {
-		all = append(all, fmt.Sprintf("%s was paid %s.", clean(run.Settled.Site), dollars(run.Settled.Paid)))
+		all = append(all, fmt.Sprintf("%s was paid %s.", phrase.Clean(run.Settled.Site), phrase.Dollars(run.Settled.Paid)))
 	}
 	if r.Late() {
-		return append(all, fmt.Sprintf("It was late by %s.", span(run.Ended.Sub(r.Job.Deadline))))
+		return append(all, fmt.Sprintf("It was late by %s.", phrase.Span(run.Ended.Sub(r.Job.Deadline))))
 	}
-	return append(all, fmt.Sprintf("It was done %s before its deadline.", span(r.Job.Deadline.Sub(run.Ended))))
+	return append(all, fmt.Sprintf("It was done %s before its deadline.", phrase.Span(r.Job.Deadline.Sub(run.Ended))))
 }
 
 func where(run *record.Run) string {
-	s := clean(run.Node)
+	s := phrase.Clean(run.Node)
 	if len(run.Devices) == 0 {
 		return s
 	}
@@ -96,5 +97,5 @@ func where(run *record.Run) string {
 	if len(devices) > 1 {
 		word = ", GPUs "
 	}
-	return s + word + list(devices)
+	return s + word + phrase.List(devices)
 }

@@ -17,15 +17,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 )
 
 // Decision tells what became of a job and why.
 func Decision(w io.Writer, r record.JobRecord) error {
 	out := bufio.NewWriter(w)
-	wrap(out, asked(r))
+	phrase.Wrap(out, asked(r))
 	h, heard := hearing(r)
 	paragraph(out, decided(r, h, heard))
 	if heard {
@@ -60,27 +60,6 @@ func hearing(r record.JobRecord) (record.Hearing, bool) {
 func paragraph(out *bufio.Writer, sentences []string) {
 	if len(sentences) > 0 {
 		fmt.Fprintln(out)
-		wrap(out, strings.Join(sentences, " "))
+		phrase.Wrap(out, strings.Join(sentences, " "))
 	}
-}
-
-// wrap writes text in lines that end between words.
-func wrap(out *bufio.Writer, text string) {
-	const columns = 96
-	used := 0
-	for _, word := range strings.Fields(text) {
-		long := utf8.RuneCountInString(word)
-		switch {
-		case used == 0:
-		case used+1+long > columns:
-			fmt.Fprintln(out)
-			used = 0
-		default:
-			fmt.Fprint(out, " ")
-			used++
-		}
-		fmt.Fprint(out, word)
-		used += long
-	}
-	fmt.Fprintln(out)
 }

@@ -3,6 +3,7 @@ package narrate
 import (
 	"fmt"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -10,17 +11,17 @@ import (
 // asked says what the job is.
 func asked(r record.JobRecord) string {
 	j := r.Job
-	needs := thousandths(j.CPU) + " cores"
+	needs := phrase.Thousandths(j.CPU) + " cores"
 	if j.GPUs > 0 {
-		needs = count(j.GPUs, "GPU", "GPUs") + " and " + needs
+		needs = phrase.Count(j.GPUs, "GPU", "GPUs") + " and " + needs
 		if j.Share < 1000 {
-			needs = thousandths(j.Share) + " of a GPU and " + thousandths(j.CPU) + " cores"
+			needs = phrase.Thousandths(j.Share) + " of a GPU and " + phrase.Thousandths(j.CPU) + " cores"
 		}
 	}
-	s := fmt.Sprintf("Job %s wants %s for %s at the reference clock.", clean(string(j.ID)), needs, span(j.Run))
+	s := fmt.Sprintf("Job %s wants %s for %s at the reference clock.", phrase.Clean(string(j.ID)), needs, phrase.Span(j.Run))
 	if j.Tenant != "" {
 		s = fmt.Sprintf("Job %s of tenant %s wants %s for %s at the reference clock.",
-			clean(string(j.ID)), clean(j.Tenant), needs, span(j.Run))
+			phrase.Clean(string(j.ID)), phrase.Clean(j.Tenant), needs, phrase.Span(j.Run))
 	}
 	wait := "It may not be deferred."
 	if j.Deferrable {
@@ -39,16 +40,16 @@ func asked(r record.JobRecord) string {
 func names(all []string) string {
 	var words []string
 	for _, s := range all {
-		words = append(words, clean(s))
+		words = append(words, phrase.Clean(s))
 	}
-	return list(words)
+	return phrase.List(words)
 }
 
 // decided says who runs it and why, or why nobody does yet.
 func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 	switch {
 	case r.Refusal != nil:
-		return []string{fmt.Sprintf("It was refused at %s: %s.", clock(r.Refusal.Said.At), because(r.Refusal.Why))}
+		return []string{fmt.Sprintf("It was refused at %s: %s.", clock(r.Refusal.Said.At), Because(r.Refusal.Why))}
 	case !heard:
 		return []string{"It has not been called in a round yet."}
 	case r.Award() != nil && h.Decision.Kind == "award":
@@ -56,7 +57,7 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 		return append(append(all, whyNow(r, h)...), proof(h)...)
 	case h.Decision.Kind == "award":
 		return []string{fmt.Sprintf("It was awarded to %s, which declined: %s. It waits for its next round.",
-			clean(h.Decision.Site), because(h.Decision.Declined))}
+			phrase.Clean(h.Decision.Site), Because(h.Decision.Declined))}
 	case h.Decision.Kind == "hold":
 		return []string{held(h)}
 	}
@@ -66,18 +67,18 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 func awarded(h record.Hearing) string {
 	d := h.Decision
 	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
-		clean(d.Site), h.Round, clock(d.Said.At), clock(d.Option.Start), clock(d.Option.Finish), dollars(d.Option.Terms.Total()))
+		phrase.Clean(d.Site), h.Round, clock(d.Said.At), clock(d.Option.Start), clock(d.Option.Finish), phrase.Dollars(d.Option.Terms.Total()))
 	if d.Queue {
 		s += "; if there is no room by then it waits at the site"
 	}
-	return s + ", because " + because(d.Why) + "."
+	return s + ", because " + Because(d.Why) + "."
 }
 
 func held(h record.Hearing) string {
 	d := h.Decision
-	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, clock(d.Said.At), because(d.Why))
+	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, clock(d.Said.At), Because(d.Why))
 	if d.Start != 0 {
-		s += fmt.Sprintf(" The plan runs it at %s from %s.", clean(d.Site), clock(d.Start))
+		s += fmt.Sprintf(" The plan runs it at %s from %s.", phrase.Clean(d.Site), clock(d.Start))
 	}
 	if d.Until != 0 {
 		s += fmt.Sprintf(" It is called again by %s.", clock(d.Until))
@@ -93,24 +94,24 @@ func whyHere(h record.Hearing) []string {
 		return []string{"No other site's offer was heard, and none was needed: the rule does not compare costs."}
 	}
 	if !ok {
-		return []string{fmt.Sprintf("No other site made an offer, so %s was the only choice.", clean(d.Site))}
+		return []string{fmt.Sprintf("No other site made an offer, so %s was the only choice.", phrase.Clean(d.Site))}
 	}
 	here := d.Option
 	more := next.Terms.Total() - here.Terms.Total()
 	switch {
 	case more > 0:
 		return []string{fmt.Sprintf("The next best site, %s, costs %s more than %s%s.",
-			clean(site), dollars(more), clean(d.Site), mostly(here.Terms, next.Terms, "more"))}
+			phrase.Clean(site), phrase.Dollars(more), phrase.Clean(d.Site), mostly(here.Terms, next.Terms, "more"))}
 	case more == 0:
-		return []string{fmt.Sprintf("%s costs the same as %s.", clean(site), clean(d.Site))}
+		return []string{fmt.Sprintf("%s costs the same as %s.", phrase.Clean(site), phrase.Clean(d.Site))}
 	}
 	s := fmt.Sprintf("%s alone would have cost %s less than %s%s.",
-		clean(site), dollars(-more), clean(d.Site), mostly(next.Terms, here.Terms, "less"))
+		phrase.Clean(site), phrase.Dollars(-more), phrase.Clean(d.Site), mostly(next.Terms, here.Terms, "less"))
 	switch {
 	case d.Why.Code != protocol.Cheapest:
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
-			dollars(next.Room), dollars(here.Room), clean(d.Site))
+			phrase.Dollars(next.Room), phrase.Dollars(here.Room), phrase.Clean(d.Site))
 	default:
 		s += " The jobs of a round share its room, so one job's cheapest offer may go to another that gains more by it."
 	}
@@ -128,7 +129,7 @@ func mostly(cheap, dear protocol.Terms, word string) string {
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf(", mostly for %s (%s %s)", name, dollars(by), word)
+	return fmt.Sprintf(", mostly for %s (%s %s)", name, phrase.Dollars(by), word)
 }
 
 // bestElsewhere returns the cheapest offer, heard in time, of another site.
@@ -153,17 +154,17 @@ func whyNow(r record.JobRecord, h record.Hearing) []string {
 		return nil
 	}
 	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",
-		span(wait), clock(p.Start), clean(site), dollars(p.Terms.Total()))
+		phrase.Span(wait), clock(p.Start), phrase.Clean(site), phrase.Dollars(p.Terms.Total()))
 	switch saved := p.Terms.Total() - d.Option.Terms.Total(); {
 	case saved > 0:
-		s += fmt.Sprintf("; %s from %s costs %s less.", clean(d.Site), clock(d.Option.Start), dollars(saved))
+		s += fmt.Sprintf("; %s from %s costs %s less.", phrase.Clean(d.Site), clock(d.Option.Start), phrase.Dollars(saved))
 	case saved == 0:
-		s += fmt.Sprintf(", the same as %s from %s.", clean(d.Site), clock(d.Option.Start))
+		s += fmt.Sprintf(", the same as %s from %s.", phrase.Clean(d.Site), clock(d.Option.Start))
 	default:
-		s += fmt.Sprintf(", %s less than %s from %s.", dollars(-saved), clean(d.Site), clock(d.Option.Start))
+		s += fmt.Sprintf(", %s less than %s from %s.", phrase.Dollars(-saved), phrase.Clean(d.Site), clock(d.Option.Start))
 	}
 	if first := r.Hearings[0].Decision; first.Kind == "hold" {
-		s += fmt.Sprintf(" It was held then because %s.", because(first.Why))
+		s += fmt.Sprintf(" It was held then because %s.", Because(first.Why))
 	}
 	return []string{s}
 }
@@ -189,5 +190,5 @@ func proof(h record.Hearing) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("The round cleared %s at a cost of %s; no assignment of them can cost less than %s.",
-		count(p.Jobs, "job", "jobs"), dollars(p.Primal), dollars(p.Bound))}
+		phrase.Count(p.Jobs, "job", "jobs"), phrase.Dollars(p.Primal), phrase.Dollars(p.Bound))}
 }

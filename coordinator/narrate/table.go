@@ -7,12 +7,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // short returns a site's name as a table has room for it.
-func short(name string) string { return cut(clean(name), 24) }
+func short(name string) string { return phrase.Cut(phrase.Clean(name), 24) }
 
 // A row is one site in a table: cells, or a remark in place of them.
 type row struct {
@@ -41,7 +42,7 @@ func remark(h record.Hearing, a record.Answer) string {
 	case a.Late:
 		return "answered too late, at " + stamp(a.Said.At)
 	}
-	return "no offer: " + because(a.Why)
+	return "no offer: " + Because(a.Why)
 }
 
 // A cause is one term of what an option costs.
@@ -80,7 +81,7 @@ func costs(out *bufio.Writer, h record.Hearing) {
 		add(c.head, func(p record.Priced) protocol.Microdollars { return c.of(p.Terms) })
 	}
 	add("(room)", func(p record.Priced) protocol.Microdollars { return p.Room })
-	wrap(out, costsTitle(h, head))
+	phrase.Wrap(out, costsTitle(h, head))
 	fmt.Fprintln(out)
 	base, named := reference(h)
 	var rows []row
@@ -96,9 +97,9 @@ func costs(out *bufio.Writer, h record.Hearing) {
 		if named && !won {
 			more = signed(p.Terms.Total() - base)
 		}
-		line.cells = []string{amount(p.Terms.Total()), more}
+		line.cells = []string{phrase.Amount(p.Terms.Total()), more}
 		for _, of := range columns {
-			line.cells = append(line.cells, amount(of(p)))
+			line.cells = append(line.cells, phrase.Amount(of(p)))
 		}
 		rows = append(rows, line)
 	}
@@ -138,13 +139,13 @@ func terms(out *bufio.Writer, h record.Hearing) {
 			continue
 		}
 		line := row{site: a.Site, mark: mark(won)}
-		model := clean(p.Model)
+		model := phrase.Clean(p.Model)
 		if model == "" {
 			model = "no GPU"
 		}
 		line.cells = []string{
-			stamp(p.Start), stamp(p.Finish), model, watts(p.Cap), kWh(p.Energy), kg(p.Carbon),
-			count(len(a.Options), "option", "options"),
+			stamp(p.Start), stamp(p.Finish), model, watts(p.Cap), phrase.KWh(p.Energy), phrase.Kg(p.Carbon),
+			phrase.Count(len(a.Options), "option", "options"),
 		}
 		rows = append(rows, line)
 	}
@@ -176,7 +177,7 @@ func table(out *bufio.Writer, head []string, rows []row) {
 			line += fmt.Sprintf("  %*s", wide[i], c)
 		}
 		if remark != "" {
-			line = cut(line+"  "+remark, 100)
+			line = phrase.Cut(line+"  "+remark, 100)
 		}
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
@@ -189,10 +190,10 @@ func table(out *bufio.Writer, head []string, rows []row) {
 }
 
 func signed(m protocol.Microdollars) string {
-	if s := amount(m); m > 0 && s != "0" {
+	if s := phrase.Amount(m); m > 0 && s != "0" {
 		return "+" + s
 	}
-	return amount(m)
+	return phrase.Amount(m)
 }
 
 // perTonne returns the price of carbon as people know it.

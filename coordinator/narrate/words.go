@@ -1,6 +1,9 @@
 package narrate
 
-import "github.com/gridbid/gridbid/protocol"
+import (
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
+)
 
 // Words returns a reason in words that follow "because": "no site has room
 // now". A code that it does not know is returned as it is.
@@ -47,13 +50,13 @@ func Words(code protocol.Code) string {
 	case "":
 		return "no reason was given"
 	}
-	return clean(string(code))
+	return phrase.Clean(string(code))
 }
 
-// because returns a reason with its note: "no site has room now (4 of 4 busy)".
-func because(why protocol.Reason) string {
+// Because returns a reason with its note: "no site has room now (4 of 4 busy)".
+func Because(why protocol.Reason) string {
 	if why.Note == "" {
 		return Words(why.Code)
 	}
-	return Words(why.Code) + " (" + clean(why.Note) + ")"
+	return Words(why.Code) + " (" + phrase.Clean(why.Note) + ")"
 }

@@ -38,8 +38,9 @@ var plan = []line{
 	{"coordinator/auction", pure, "protocol", "", "decides by what was offered, and knows no site from within"},
 	{"coordinator/market", pure, "protocol coordinator/auction coordinator/ledger", "", "the coordinator's mind"},
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
-	{"coordinator/narrate", pure, "protocol coordinator/record", "", "tells what was recorded, and decides nothing"},
-	{"coordinator/chat", pure, "protocol coordinator/record coordinator/narrate", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
+	{"coordinator/phrase", pure, "protocol", "", "prints values for people, whoever says them"},
+	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
+	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
