@@ -42,6 +42,8 @@ var plan = []line{
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
 	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
+	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
+
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
 	{"scenarios/six-regions", shell, "", "", "files in the binary"},
