@@ -123,6 +123,33 @@ type (
 	}
 )
 
+// What is said about options that cost nearly the same.
+type (
+	// Ask puts to the judge some options of one job, each of which may be
+	// awarded: they fit beside all else that the round awards, and cost little
+	// more than the best of them. The judge has no other options.
+	Ask struct {
+		Round   uint64   `msgpack:"n"`
+		Job     JobID    `msgpack:"j"`
+		Until   Time     `msgpack:"u"` // an Answer heard later is not read
+		Choices []Choice `msgpack:"c"` // in an order that says nothing of their cost
+		Notes   []Note   `msgpack:"nt,omitempty"`
+	}
+
+	// Answer is what the judge says: the same question was put to a model
+	// twice, the second time in the opposite order. Or why there is no answer.
+	Answer struct {
+		Round  uint64        `msgpack:"n"`
+		Job    JobID         `msgpack:"j"`
+		Picks  []Pick        `msgpack:"p,omitempty"` // first and second asking
+		Fault  Code          `msgpack:"f,omitempty"`
+		Model  string        `msgpack:"m,omitempty"`
+		Prompt string        `msgpack:"h,omitempty"` // SHA-256 of what was asked, in hexadecimal
+		Took   time.Duration `msgpack:"t,omitempty"`
+		Tokens int           `msgpack:"k,omitempty"` // of both askings, in and out
+	}
+)
+
 // What is said beside a job.
 type (
 	// Hello tells the market what a site is.
@@ -252,6 +279,32 @@ type (
 		Jobs     int
 	}
 
+	// A Choice is an option under a handle that tells nothing: "k2".
+	Choice struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Handle   string
+		Site     string
+		Option   Option
+		Cost     Microdollars // as the clearing ranks it: all terms, by trust in the site
+		Extra    Microdollars // over the best of the choices, room counted where that is dearer
+		Queue    bool         // it would wait at the site
+	}
+
+	// A Note is what an operator wants known of a site.
+	Note struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		ID       string
+		Site     string
+		Text     string
+	}
+
+	// A Pick is one verdict: a handle, and why.
+	Pick struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Handle   string
+		Why      Code
+	}
+
 	// A Reason says why, as a code for machines and a note for people.
 	Reason struct {
 		_msgpack struct{} `msgpack:",as_array"`
@@ -298,6 +351,26 @@ const (
 	UnknownJob   Code = "unknown-job"     // nobody asked about it
 	SiteSilent   Code = "site-silent"     // it did not answer in time
 	BadTerms     Code = "impossible-term" // an offer that cannot be true
+	Judged       Code = "judge"           // a judge chose among options that cost nearly the same
+)
+
+// Why a judge picks.
+const (
+	OperatorNote    Code = "operator_note"
+	SpreadLoad      Code = "spread_load"
+	MaintenanceSoon Code = "maintenance_soon"
+	LessFragments   Code = "less_fragmentation"
+	NoPreference    Code = "no_preference" // the rule decides
+)
+
+// Why there is no verdict. The rule decides then.
+const (
+	Late         Code = "late"        // not in time
+	Failed       Code = "error"       // no reply, or one cut short
+	Invalid      Code = "invalid"     // not what was asked for
+	NotOffered   Code = "not-offered" // a handle that was not among the choices
+	OrderDecides Code = "order"       // another one when asked in the opposite order
+	OverBudget   Code = "over-budget" // calls or tokens of this hour are spent
 )
 
 func (Submit) kind() string  { return "submit" }
@@ -317,3 +390,5 @@ func (Hello) kind() string   { return "hello" }
 func (Signal) kind() string  { return "signal" }
 func (Reading) kind() string { return "reading" }
 func (Meter) kind() string   { return "meter" }
+func (Ask) kind() string     { return "ask" }
+func (Answer) kind() string  { return "answer" }

@@ -41,10 +41,13 @@ var kinds = func() map[string]reflect.Type {
 	learn[Certificate]()
 	learn[Reason]()
 	learn[Weights]()
+	learn[Choice]()
+	learn[Note]()
+	learn[Pick]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Done{}, Settled{}, Hello{}, Signal{}, Reading{}, Meter{},
+		Done{}, Settled{}, Hello{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

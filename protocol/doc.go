@@ -21,6 +21,8 @@
 //	Exited   hands       -> agent        it ended, and took this much energy
 //	Done     agent       -> coordinator  it ended; energy, carbon, money measured
 //	Settled  coordinator -> everybody    paid: measured against bid
+//	Ask      coordinator -> judge        these cost nearly the same: which?
+//	Answer   judge       -> coordinator  this one, twice; or why not
 //
 // Beside a job: Hello (an agent says what its site is), Signal (a feed says a
 // price, a carbon intensity, a weather), Meter (an agent says what its site

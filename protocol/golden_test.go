@@ -56,6 +56,11 @@ var sentences = []Message{
 	said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
 	said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
 	said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
+	said(Ask{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
+		Choices: []Choice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, Queue: true}},
+		Notes:   []Note{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
+	said(Answer{Round: 9, Job: "philly-17", Picks: []Pick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
+		Prompt: "9f86d081", Took: 320 * time.Millisecond, Tokens: 512}),
 }
 
 // newer are sentences of a party that speaks a language which is not written yet.

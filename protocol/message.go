@@ -19,6 +19,7 @@ type Party string
 const (
 	Coordinator Party = "coordinator"
 	Submitter   Party = "submitter"
+	Judge       Party = "judge" // asks a model; whom it listens to is the market's affair
 )
 
 // Agent names the agent of a site.
@@ -41,15 +42,16 @@ func (p Party) Site() string {
 }
 
 // Hears reports whether p is to hear m: what is said to it, and what others say
-// to everyone. Hands and feeds belong to their site alone and hear only what is
-// said to them.
+// to everyone. Hands and feeds belong to their site alone, and the judge speaks
+// to a stranger; they hear only what is said to them.
 func (p Party) Hears(m Message) bool {
 	return m.To == p || m.To == "" && m.From != p && !p.Private()
 }
 
-// Private reports whether p belongs to one site and is no party of the market.
+// Private reports whether p hears nothing that is said to everyone: it belongs to
+// one site, or is the judge.
 func (p Party) Private() bool {
-	return strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
+	return p == Judge || strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
 }
 
 // A Message is one sentence, said once. Two messages with the same From and

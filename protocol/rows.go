@@ -61,6 +61,14 @@ func name[T ~string](c *columns, p *T) {
 	}
 }
 
+func boolean(c *columns, p *bool) {
+	if c.w.writing {
+		c.w.putBool(*p)
+	} else if c.more() {
+		*p = c.w.bool()
+	}
+}
+
 // A walker is the pointer to a row.
 type walker[T any] interface {
 	*T

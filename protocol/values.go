@@ -101,6 +101,14 @@ func (w *wire) int() int64 {
 	return int64(w.want(number, "an integer"))
 }
 
+func (w *wire) putBool(v bool) {
+	if v {
+		w.data = append(w.data, 0xc3)
+	} else {
+		w.data = append(w.data, 0xc2)
+	}
+}
+
 func (w *wire) bool() bool { return w.want(truth, "true or false") == 1 }
 func (w *wire) list() int  { return w.want(list, "a list") }
 

@@ -114,6 +114,34 @@ func (r *Weights) walk(w *wire) {
 	c.end()
 }
 
+func (r *Choice) walk(w *wire) {
+	c := w.row(6)
+	name(&c, &r.Handle)
+	name(&c, &r.Site)
+	if w.writing || c.more() {
+		r.Option.walk(w)
+	}
+	integer(&c, &r.Cost)
+	integer(&c, &r.Extra)
+	boolean(&c, &r.Queue)
+	c.end()
+}
+
+func (r *Note) walk(w *wire) {
+	c := w.row(3)
+	name(&c, &r.ID)
+	name(&c, &r.Site)
+	name(&c, &r.Text)
+	c.end()
+}
+
+func (r *Pick) walk(w *wire) {
+	c := w.row(2)
+	name(&c, &r.Handle)
+	name(&c, &r.Why)
+	c.end()
+}
+
 func (j *Job) walk(w *wire) { w.fields(j.fields) }
 
 func (j *Job) fields(f *fields) {

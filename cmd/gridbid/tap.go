@@ -115,6 +115,10 @@ func isAbout(body protocol.Body, id protocol.JobID) bool {
 		return b.Job == id
 	case protocol.Settled:
 		return b.Job == id
+	case protocol.Ask:
+		return b.Job == id
+	case protocol.Answer:
+		return b.Job == id
 	}
 	return false
 }

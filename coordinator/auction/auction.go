@@ -40,6 +40,7 @@ type Round struct {
 	Lots   []Lot         // by arrival, then job id
 	Sites  []Site        // that answered, by name
 	Terms  protocol.Weights
+	Leeway Leeway
 }
 
 // A Lot is one job of a round, with what each site answered.
@@ -81,6 +82,7 @@ type Decision struct {
 	Queue   bool            // the site shall keep the job until it has room
 	Until   protocol.Time   // of a hold
 	Why     protocol.Reason
+	Near    []Near // of an award: options that may take its place, its own among them; or none
 }
 
 // An Outcome is what a rule made of a round.
@@ -138,6 +140,7 @@ func (a *Auction) Clear(r Round) Outcome {
 	for i, l := range r.Lots {
 		out.Decisions[i] = a.decide(r, l, p.lots[i], choice[i])
 	}
+	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
 	return out
 }

@@ -28,6 +28,7 @@ type Config struct {
 	Most   int           // jobs in one call; default 4096
 	Terms  protocol.Weights
 	Pay    ledger.Rule
+	Advice Advice
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
 	Patience time.Duration
@@ -47,6 +48,7 @@ func (c Config) withDefaults() Config {
 	if c.Most == 0 {
 		c.Most = 4096
 	}
+	c.Advice = c.Advice.withDefaults()
 	return c
 }
 
@@ -64,9 +66,10 @@ type Market struct {
 	rounds uint64 // opened so far
 	replan protocol.Time
 
-	ledger ledger.Ledger
-	trust  ledger.Trust
-	counts map[string]int
+	ledger  ledger.Ledger
+	trust   ledger.Trust
+	advisor advisor
+	counts  map[string]int
 }
 
 // A state is where a job is on its way.
@@ -118,8 +121,11 @@ func (k *Market) Ledger() *ledger.Ledger { return &k.ledger }
 
 // Due implements bus.Machine.
 func (k *Market) Due() protocol.Time {
-	if k.round != nil {
+	switch {
+	case k.round != nil:
 		return k.round.closes
+	case len(k.advisor.open) > 0:
+		return k.advisor.until
 	}
 	return k.agenda.first(k.lots)
 }
@@ -132,6 +138,12 @@ func (k *Market) Tick(now protocol.Time) []protocol.Message {
 			return nil
 		}
 		said = k.close(now)
+	}
+	if len(k.advisor.open) > 0 {
+		if now < k.advisor.until {
+			return said // rounds do not overlap: the judge may still move an award
+		}
+		said = append(said, k.unanswered(now)...)
 	}
 	return append(said, k.open(now)...) // what fell due while the round was open
 }
@@ -155,6 +167,8 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		k.declined(now, m.From, b)
 	case protocol.Done:
 		return k.done(now, m.From, b)
+	case protocol.Answer:
+		return k.answered(now, m.From, b)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms}
+	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	for _, name := range names {
 		o := r.offers[name]
@@ -125,6 +125,10 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
 			said = append(said, k.refuse(now, l, k.commonReason(r, l.job.ID))...)
+			continue
+		}
+		if len(out.Decisions[i].Near) > 0 {
+			said = append(said, k.ask(now, l, out.Decisions[i], out.Proof))
 			continue
 		}
 		said = append(said, k.decide(now, l, out.Decisions[i], out.Proof))
@@ -156,6 +160,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		l.epoch++
+		k.earn(l)
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue,

@@ -15,7 +15,7 @@ func TestEveryCodeHasWords(t *testing.T) {
 		protocol.NotAllowed, protocol.NoModel, protocol.TooBig, protocol.NoRoom, protocol.PastDeadline, protocol.NoSignal,
 		protocol.NotAsked, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoOffer,
 		protocol.Malformed, protocol.Duplicate, protocol.RoomGone, protocol.Superseded, protocol.UnknownJob,
-		protocol.SiteSilent, protocol.BadTerms, "",
+		protocol.SiteSilent, protocol.BadTerms, protocol.Judged, "",
 	} {
 		if got := Words(code); got == string(code) {
 			t.Errorf("Words(%q) has none", code)

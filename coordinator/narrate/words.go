@@ -25,6 +25,8 @@ func Words(code protocol.Code) string {
 		return "the rule of this policy asks another site"
 	case protocol.Cheapest:
 		return "it costs least, all jobs of the round taken together"
+	case protocol.Judged:
+		return "a judge chose it among options that cost nearly the same"
 	case protocol.ByRule:
 		return "the fixed rule of this policy chose the site"
 	case protocol.CheaperLater:

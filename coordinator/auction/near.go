@@ -1,0 +1,101 @@
+package auction
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Leeway says among what options of a lot somebody else may choose. The zero
+// Leeway leaves no choice.
+type Leeway struct {
+	Ease  protocol.Milli        // how much more than the best an option may cost, in thousandths of the best
+	Spend protocol.Microdollars // what all choices of the round may cost more, together
+	Most  int                   // lots
+	Sites []string              // worth a choice, by name; a lot that is to wait at its site is always
+}
+
+// A Near is an option that may be awarded in place of the decision's own.
+type Near struct {
+	Site   string
+	Option protocol.Option
+	Cost   protocol.Microdollars // all terms, by trust in the site
+	Extra  protocol.Microdollars // over the decision's own option; the more of with room paid for and without
+}
+
+// near gives lots of a cleared round their choices. Whatever is chosen, for
+// one lot or for all, fits: the room of every option of an earlier choice is
+// taken when the next is looked at, and so is its extra cost.
+func (p *problem) near(l Leeway, choice []int, out []Decision) {
+	left := p.rooms()
+	for i, c := range choice {
+		if c >= 0 {
+			left.take(p, &p.lots[i][c], 1)
+		}
+	}
+	for i := range out {
+		if l.Most <= 0 {
+			return
+		}
+		if choice[i] < 0 || out[i].Verdict != Award {
+			continue
+		}
+		band := p.band(i, choice[i], left, l)
+		if len(band) < 2 || !out[i].Queue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i][k].site) }) {
+			continue
+		}
+		own, most := &p.lots[i][choice[i]], protocol.Microdollars(0)
+		for _, c := range band {
+			k := &p.lots[i][c]
+			extra := p.extra(k, own)
+			out[i].Near = append(out[i].Near, Near{Site: k.site, Option: k.Option, Cost: k.cost, Extra: extra})
+			if c != choice[i] {
+				left.take(p, k, 1)
+			}
+			most = max(most, extra)
+		}
+		l.Spend -= most
+		l.Most--
+	}
+}
+
+// band returns the options of a lot that could be awarded in place of own: the
+// cheapest of each site that fits, beginning like own now or later, and costs at
+// most the leeway more. Own is among them.
+func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
+	cands := p.lots[lot]
+	mine := &cands[own]
+	left.take(p, mine, -1)
+	defer left.take(p, mine, 1)
+	room := left.bare
+	if p.jobs[lot].Deferrable {
+		room = left.planned
+	}
+	best := mine.cost
+	sites := []string{mine.site}
+	for c := range cands {
+		k := &cands[c]
+		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(k, room, left.free) {
+			continue
+		}
+		best = min(best, k.cost)
+		if !slices.Contains(sites, k.site) {
+			sites = append(sites, k.site)
+			band = append(band, c)
+		}
+	}
+	most := min(abs(best)*protocol.Microdollars(l.Ease)/1000, l.Spend)
+	band = slices.DeleteFunc(band, func(c int) bool {
+		return cands[c].cost > best+most || p.extra(&cands[c], mine) > most
+	})
+	return append(band, own)
+}
+
+// extra returns what k costs more than own: the more of with room paid for,
+// which others pay, and without. It is not negative.
+func (p *problem) extra(k, own *candidate) protocol.Microdollars {
+	room := protocol.Microdollars(p.shadow(k) - p.shadow(own))
+	return max(0, k.cost-own.cost, k.cost-own.cost+room)
+}
+
+func abs(m protocol.Microdollars) protocol.Microdollars { return max(m, -m) }

@@ -1,0 +1,110 @@
+package auction
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// drawLoose draws a round in which most lots have several good options, and
+// there is not room for all of them at once.
+func drawLoose(t *rapid.T) Round {
+	r := round(nil)
+	for _, name := range []string{"bern", "kiel", "oslo"} {
+		free := protocol.Milli(rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(t, "free")) * 1000
+		r.Sites = append(r.Sites, Site{Name: name, Room: []protocol.Room{hourly("V100", 4000, free, free, 4000)}})
+	}
+	for i := range rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "lots") {
+		l := lot(protocol.JobID(fmt.Sprint("job-", i)), 1)
+		for _, s := range r.Sites {
+			start := float64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "start"))
+			o := option("V100", start, start+1.5, protocol.Microdollars(rapid.IntRange(4, 6).Draw(t, "cents")))
+			l.Menus = append(l.Menus, Menu{Site: s.Name, Options: []protocol.Option{o}})
+		}
+		r.Lots = append(r.Lots, l)
+	}
+	return r
+}
+
+// Whatever is chosen for each lot of a round, all awards together fit the room
+// that was offered, and cost at most the leeway more.
+func TestWhateverIsChosenFitsAndCostsLittleMore(t *testing.T) {
+	chosen := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawLoose(t)
+		r.Leeway = Leeway{
+			Ease:  rapid.SampledFrom([]protocol.Milli{10, 500, 1000}).Draw(t, "ease"),
+			Spend: rapid.SampledFrom([]protocol.Microdollars{0, 15_000, 1e6, 1e6}).Draw(t, "spend"),
+			Most:  rapid.SampledFrom([]int{0, 2, 6, 6}).Draw(t, "most"),
+			Sites: []string{"bern", "kiel", "oslo"},
+		}
+		out := New(Config{Steps: 20}).Clear(r)
+		p := newProblem(r, nil, &prices{})
+		choice := make([]int, len(r.Lots))
+		asked, extra := 0, protocol.Microdollars(0)
+		for i, d := range out.Decisions {
+			choice[i] = -1
+			if d.Verdict != Award {
+				continue
+			}
+			site, option := d.Site, d.Option
+			if len(d.Near) > 0 {
+				asked++
+				own := slices.IndexFunc(d.Near, func(n Near) bool { return n.Site == d.Site && reflect.DeepEqual(n.Option, d.Option) })
+				if own < 0 || len(d.Near) < 2 || d.Near[own].Extra != 0 {
+					t.Fatalf("lot %d: its own option is not among %+v", i, d.Near)
+				}
+				best := d.Near[own].Cost
+				for _, n := range d.Near {
+					best = min(best, n.Cost)
+				}
+				n := rapid.SampledFrom(d.Near).Draw(t, "pick")
+				site, option = n.Site, n.Option
+				extra += n.Extra
+				if n.Cost > best+abs(best)*protocol.Microdollars(r.Leeway.Ease)/1000 && n.Site != d.Site {
+					t.Fatalf("lot %d: %+v costs over the leeway more than %d", i, n, best)
+				}
+				if (n.Option.Start <= r.Now) != (d.Option.Start <= r.Now) {
+					t.Fatalf("lot %d: %+v is for another time than %+v", i, n, d.Option)
+				}
+			}
+			choice[i] = slices.IndexFunc(p.lots[i], func(k candidate) bool { return k.site == site && k.Option == option })
+		}
+		if asked > r.Leeway.Most || extra > r.Leeway.Spend {
+			t.Fatalf("%d lots of %d have a choice; they cost %d more, of %d", asked, r.Leeway.Most, extra, r.Leeway.Spend)
+		}
+		chosen += asked
+		// Urgent lots may be queued beyond what fits; those are the rule's own.
+		for i, d := range out.Decisions {
+			if d.Queue && len(d.Near) == 0 {
+				choice[i] = -1
+			}
+		}
+		if !fit(r, p, choice) {
+			t.Fatalf("choices %v do not fit", choice)
+		}
+	})
+	if t.Log(chosen, "choices"); chosen < 5 {
+		t.Error("hardly any lot had a choice")
+	}
+}
+
+func TestALeewayChangesNoDecision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawLoose(t)
+		plain := New(Config{Steps: 20}).Clear(r)
+		r.Leeway = Leeway{Ease: 500, Spend: 1e9, Most: 9, Sites: []string{"bern", "kiel", "oslo"}}
+		free := New(Config{Steps: 20}).Clear(r)
+		for i := range free.Decisions {
+			free.Decisions[i].Near = nil
+		}
+		if !reflect.DeepEqual(plain, free) {
+			t.Fatalf("decided\n%+v, and with a leeway\n%+v", plain, free)
+		}
+	})
+}
