@@ -77,6 +77,7 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 		nats.Name("gridbid " + string(who)),
 		nats.NoReconnect(), // what was said meanwhile would be missing in silence
 		nats.Timeout(patience),
+		nats.CustomInboxPrefix(Inbox(who)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.fail(err) }),
 		nats.ClosedHandler(func(c *nats.Conn) { p.fail(c.LastError()) }),
 	}, login...)

@@ -24,6 +24,10 @@ func token(p protocol.Party) string {
 	return strings.Replace(string(p), "/", "-", 1)
 }
 
+// Subject returns where all that one party says to another travels; to "" is
+// to everyone.
+func Subject(from, to protocol.Party) string { return prefix + token(from) + "." + token(to) + ".*" }
+
 func subject(m protocol.Message) string {
 	return prefix + token(m.From) + "." + token(m.To) + "." + m.Kind()
 }
@@ -40,17 +44,32 @@ func hears(who protocol.Party) []string {
 // everything is what a tap listens to.
 const everything = prefix + ">"
 
+// Rights returns the subjects on which who may publish and which it may read: its
+// own words, what is said to it or to everyone, and its own inbox, where a
+// server answers.
+func Rights(who protocol.Party) (publish, subscribe []string) {
+	return []string{prefix + token(who) + ".>"}, append(hears(who), Inbox(who)+".>")
+}
+
+// TapRights is Rights for a [Hub.Tap]: it may publish nothing.
+func TapRights() (subscribe []string) { return []string{everything} }
+
+// Inbox returns where the server's answers to who go. Parties that share an
+// account do not share it, so none reads another's.
+func Inbox(who protocol.Party) string { return "_INBOX_" + token(who) }
+
 // permissions returns what the user of who may do.
 func permissions(who protocol.Party) *server.Permissions {
 	if who == tap {
 		return &server.Permissions{
 			Publish:   &server.SubjectPermission{Deny: []string{">"}},
-			Subscribe: &server.SubjectPermission{Allow: []string{everything}},
+			Subscribe: &server.SubjectPermission{Allow: TapRights()},
 		}
 	}
+	publish, subscribe := Rights(who)
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{prefix + token(who) + ".>"}},
-		Subscribe: &server.SubjectPermission{Allow: hears(who)},
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: subscribe},
 	}
 }
 

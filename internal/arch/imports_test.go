@@ -97,7 +97,7 @@ func behindDoor(other string) bool {
 // another: it has a door elsewhere, or stands on the other side.
 func keepsToItself(name, other string) string {
 	for _, d := range doors {
-		if strings.HasPrefix(other, d.library) && name != d.door {
+		if strings.HasPrefix(other, d.library) && name != d.door && !strings.HasPrefix(name, d.door+"/") {
 			return fmt.Sprintf("%s may not import %s: only %s does, because %s", name, other, d.door, d.why)
 		}
 	}

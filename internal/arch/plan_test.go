@@ -25,7 +25,8 @@ var plan = []line{
 	{"bus", shell, "protocol", "", "runs machines by the clock, and carries what they say"},
 	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
 	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
-	{"bus/natsbus", shell, "protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server", "the door to NATS"},
+	{"bus/natsbus", shell, "protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys", "the door to NATS"},
+	{"bus/natsbus/federation", shell, "protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
 	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
 
 	{"cluster-agent/fgd", pure, "", "", "placement in plain numbers, so that it can be held to the published program"},
@@ -66,8 +67,8 @@ var plan = []line{
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }
 
-// doors are libraries that one package imports and no other, so that they can
-// be replaced in one place. A door need not stand yet.
+// doors are libraries that one package imports, with those in its folder, and no
+// other, so that they can be replaced in one place. A door need not stand yet.
 var doors = []struct{ library, door, why string }{
 	{"github.com/nats-io/", "bus/natsbus", "a party speaks through a bus.Port"},
 	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},

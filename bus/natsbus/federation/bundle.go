@@ -1,0 +1,97 @@
+package federation
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+)
+
+type bundleOptions struct {
+	site   bool
+	listen string // of the site's own server
+}
+
+// bundle writes into stage what a member needs on its machine, where it will
+// be kept in at: how it reaches the hub, whom it trusts there, and its key,
+// unless it has one already.
+func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOptions) error {
+	if err := makeDir(stage); err != nil {
+		return err
+	}
+	if err := copyFile(ca, filepath.Join(stage, caFile)); err != nil {
+		return err
+	}
+	keeps := len(m.Keys) > 0
+	seed := m.Name + ".nk"
+	if !keeps {
+		file, err := draw(stage, m)
+		if err != nil {
+			return err
+		}
+		seed = filepath.Base(file)
+	}
+	replicas := 0
+	if m.Name == CoordinatorName || m.Name == StandbyName {
+		replicas = f.Replicas()
+	}
+	access := func(name, url string) error {
+		data, err := write("nats", struct {
+			Who, URL, Seed string
+			Replicas       int
+		}{m.Name, url, seed, replicas})
+		if err != nil {
+			return err
+		}
+		return create(filepath.Join(stage, name), data)
+	}
+	if err := access("nats.yaml", f.URL()); err != nil || !o.site {
+		return err
+	}
+	if keeps {
+		return nil // the server of a site cannot be set up without its seed
+	}
+	return f.leaf(stage, at, m, cmp.Or(o.listen, "127.0.0.1:4222"))
+}
+
+// leaf writes the configuration of a site's own server.
+func (f *Federation) leaf(stage, at string, m *Member, listen string) error {
+	seed, err := os.ReadFile(filepath.Join(stage, m.Name+".nk"))
+	if err != nil {
+		return fmt.Errorf("federation: %w", err)
+	}
+	hub := make([]string, len(f.Setup.Hosts))
+	for i, h := range f.Setup.Hosts {
+		hub[i] = "tls://" + address(h, f.Setup.LeafPort)
+	}
+	data, err := write("leaf", struct {
+		Site, Dir, Listen, Seed string
+		Hub                     []string
+		User                    user
+		Payload                 int
+	}{m.Name, at, listen, string(seed), hub, siteUser(m.Name, m.Keys[0]), f.Setup.Limits.Payload})
+	if err != nil {
+		return err
+	}
+	return create(filepath.Join(stage, "leaf.conf"), data)
+}
+
+// draw gives a member a new key, and writes its seed into dir.
+func draw(dir string, m *Member) (string, error) {
+	seed, public, err := natsbus.NewKey()
+	if err != nil {
+		return "", err
+	}
+	name := m.Name + ".nk"
+	if m.Made > 0 {
+		name = fmt.Sprintf("%s-%d.nk", m.Name, m.Made+1)
+	}
+	file := filepath.Join(dir, name)
+	if err := create(file, seed); err != nil {
+		return "", err
+	}
+	m.Keys, m.Made = append(m.Keys, public), m.Made+1
+	return file, nil
+}

@@ -1,0 +1,120 @@
+package federation
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// How long certificates are good for. A server's is renewed with `gridbid
+// federation rotate --server`; browsers and auditors ask for about a year.
+const (
+	authorityYears = 10
+	serverDays     = 397
+)
+
+// early covers clocks that are behind ours.
+const early = 10 * time.Minute
+
+// authority writes a certificate authority that signs for the hub's servers
+// and for nothing else.
+func (f *Federation) authority(dir string, now time.Time) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("federation: draw a key: %w", err)
+	}
+	c := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "gridbid federation of " + f.Setup.Hosts[0]}, NotBefore: now.Add(-early), NotAfter: now.AddDate(authorityYears, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	return sign(c, c, key, key, filepath.Join(dir, caFile), filepath.Join(dir, "ca.key"))
+}
+
+// certify writes a server's certificate, signed by the authority in from.
+func (f *Federation) certify(from, cert, key string, host string, now time.Time) error {
+	pair, err := authorityOf(from)
+	if err != nil {
+		return err
+	}
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("federation: draw a key: %w", err)
+	}
+	c := &x509.Certificate{
+		Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-early), NotAfter: now.AddDate(0, 0, serverDays),
+		KeyUsage: x509.KeyUsageDigitalSignature,
+		// Servers of a cluster are each other's clients.
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		c.IPAddresses = []net.IP{ip}
+	} else {
+		c.DNSNames = []string{host}
+	}
+	return sign(c, pair.cert, own, pair.key, cert, key)
+}
+
+type signer struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func authorityOf(dir string) (signer, error) {
+	read := func(name string) ([]byte, error) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("federation: the authority for certificates: %w", err)
+		}
+		b, _ := pem.Decode(data)
+		if b == nil {
+			return nil, fmt.Errorf("federation: the authority for certificates: %s is not PEM", name)
+		}
+		return b.Bytes, nil
+	}
+	public, err := read(caFile)
+	if err != nil {
+		return signer{}, err
+	}
+	private, err := read("ca.key")
+	if err != nil {
+		return signer{}, err
+	}
+	cert, err := x509.ParseCertificate(public)
+	if err != nil {
+		return signer{}, fmt.Errorf("federation: %s: %w", caFile, err)
+	}
+	key, err := x509.ParseECPrivateKey(private)
+	if err != nil {
+		return signer{}, fmt.Errorf("federation: ca.key: %w", err)
+	}
+	return signer{cert, key}, nil
+}
+
+func sign(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, certFile, keyFile string) error {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return fmt.Errorf("federation: draw a number: %w", err)
+	}
+	c.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &own.PublicKey, by)
+	if err != nil {
+		return fmt.Errorf("federation: sign a certificate: %w", err)
+	}
+	private, err := x509.MarshalECPrivateKey(own)
+	if err != nil {
+		return fmt.Errorf("federation: %w", err)
+	}
+	if err := create(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})); err != nil {
+		return err
+	}
+	return create(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}

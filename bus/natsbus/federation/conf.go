@@ -1,0 +1,186 @@
+package federation
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"text/template"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+//go:embed conf.tmpl
+var confText string
+
+// conf holds the configuration files that we write. What is filled in has been
+// checked, and is quoted.
+var conf = template.Must(template.New("").Funcs(template.FuncMap{"q": strconv.Quote, "list": list}).Parse(confText))
+
+// list writes subjects as nats-server reads them.
+func list(all []string) string {
+	var b bytes.Buffer
+	for i, s := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(s))
+	}
+	return "[" + b.String() + "]"
+}
+
+func write(name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := conf.ExecuteTemplate(&b, name, data); err != nil {
+		return nil, fmt.Errorf("federation: write %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// A user is who may log in, and what he may do.
+type user struct {
+	Key                string
+	Who                string
+	Publish, Subscribe []string
+}
+
+// parties returns who speaks by the key of a site.
+func parties(site string) []protocol.Party {
+	return []protocol.Party{protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)}
+}
+
+func siteUser(site, key string) user {
+	u := user{Key: key, Who: site}
+	for _, p := range parties(site) {
+		publish, subscribe := natsbus.Rights(p)
+		u.Publish = append(u.Publish, publish...)
+		for _, s := range subscribe {
+			if !slices.Contains(u.Subscribe, s) {
+				u.Subscribe = append(u.Subscribe, s)
+			}
+		}
+	}
+	return u
+}
+
+func marketUser(name, key string) user {
+	u := user{Key: key, Who: name}
+	switch name {
+	case TapName:
+		u.Publish, u.Subscribe = nil, natsbus.TapRights()
+	case SubmitterName:
+		u.Publish, u.Subscribe = natsbus.Rights(protocol.Submitter)
+	default: // the coordinator keeps its streams and buckets in this account, which is its own
+		u.Publish, u.Subscribe = []string{">"}, []string{">"}
+	}
+	return u
+}
+
+// rules returns accounts.conf.
+func (f *Federation) rules() ([]byte, error) {
+	type site struct {
+		Account                 string
+		Users                   []user
+		Speaks, Hears, Everyone string // subjects
+		Limits                  Limits
+	}
+	v := struct {
+		Market   []user
+		Sites    []site
+		Everyone string
+	}{Everyone: natsbus.Subject(protocol.Coordinator, "")}
+	for _, m := range f.Market {
+		for _, k := range m.Keys {
+			v.Market = append(v.Market, marketUser(m.Name, k))
+		}
+	}
+	for _, m := range f.Sites {
+		agent := protocol.Agent(m.Name)
+		s := site{
+			Account: accountOf(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone,
+			Speaks: natsbus.Subject(agent, protocol.Coordinator), Hears: natsbus.Subject(protocol.Coordinator, agent),
+		}
+		for _, k := range m.Keys {
+			s.Users = append(s.Users, siteUser(m.Name, k))
+		}
+		v.Sites = append(v.Sites, s)
+	}
+	return write("accounts", v)
+}
+
+func accountOf(site string) string { return "SITE-" + site }
+
+// hub is the folder of one server's files.
+func (f *Federation) hub(i int) string {
+	if len(f.Setup.Hosts) == 1 {
+		return "hub"
+	}
+	return fmt.Sprintf("hub-%d", i+1)
+}
+
+// serverFiles writes what one server of the hub needs into a prepared folder.
+func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
+	dir := filepath.Join(stage, f.hub(i))
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	host := f.Setup.Hosts[i]
+	if err := f.certify(stage, filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"), host, now); err != nil {
+		return err
+	}
+	if err := copyFile(filepath.Join(stage, caFile), filepath.Join(dir, caFile)); err != nil {
+		return err
+	}
+	at := func(port int) string { return address(f.Setup.Listen, port) }
+	var routes []string
+	for j, h := range f.Setup.Hosts {
+		if j != i {
+			routes = append(routes, "tls://"+address(h, f.Setup.Route))
+		}
+	}
+	data, err := write("hub", struct {
+		Name, Dir           string
+		Listen, Leaf, Route string
+		Routes              []string
+		Payload             int
+	}{f.hub(i), filepath.Join(f.dir, f.hub(i)), at(f.Setup.Port), at(f.Setup.LeafPort), at(f.Setup.Route), routes, protocol.MaxMessage})
+	if err != nil {
+		return err
+	}
+	return create(filepath.Join(dir, "hub.conf"), data)
+}
+
+// HubConf is the configuration file of one of the hub's servers, from 0.
+func (f *Federation) HubConf(i int) string { return filepath.Join(f.dir, f.hub(i), "hub.conf") }
+
+// RenewServers gives all servers of the hub new certificates. A server reads
+// them with its configuration.
+func (f *Federation) RenewServers(now time.Time) error {
+	for i, host := range f.Setup.Hosts {
+		dir := filepath.Join(f.dir, f.hub(i))
+		stage, err := stageNext(filepath.Join(dir, "new"))
+		if err != nil {
+			return err
+		}
+		cert, key := filepath.Join(stage, "server.pem"), filepath.Join(stage, "server.key")
+		defer os.RemoveAll(stage)
+		if err := f.certify(f.dir, cert, key, host, now); err != nil {
+			return err
+		}
+		// A server that looks between the two refuses the pair and keeps its own.
+		for _, name := range []string{"server.key", "server.pem"} {
+			if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
+				return fmt.Errorf("federation: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func address(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

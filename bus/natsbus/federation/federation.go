@@ -1,0 +1,200 @@
+package federation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Setup is what an operator decides when he founds a federation. The zero of
+// a field is its default, except of Hosts.
+type Setup struct {
+	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, one each: one, or three for a cluster
+	Listen   string   `json:"listen"`    // address that the servers listen on; default 0.0.0.0
+	Port     int      `json:"port"`      // for parties; default 4222
+	LeafPort int      `json:"leaf_port"` // for servers of sites; default 7422
+	Route    int      `json:"route"`     // between servers of a cluster; default 6222
+	Limits   Limits   `json:"limits"`
+}
+
+// Limits are what the hub grants to each site. What a site may say in a second
+// is limited by the coordinator: see natsbus.Limits.
+type Limits struct {
+	Payload       int `json:"payload"`       // bytes of one message; default 524,288, an offer for some 800 jobs
+	Connections   int `json:"connections"`   // default 8
+	Subscriptions int `json:"subscriptions"` // default 256
+	Leaves        int `json:"leaves"`        // servers of the site; default 2, so that one can take over from another
+}
+
+func (s Setup) withDefaults() Setup {
+	for _, d := range []struct {
+		v   *int
+		def int
+	}{
+		{&s.Port, 4222}, {&s.LeafPort, 7422}, {&s.Route, 6222},
+		{&s.Limits.Payload, 512 << 10}, {&s.Limits.Connections, 8}, {&s.Limits.Subscriptions, 256}, {&s.Limits.Leaves, 2},
+	} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if s.Listen == "" {
+		s.Listen = "0.0.0.0"
+	}
+	return s
+}
+
+func (s Setup) check() error {
+	if n := len(s.Hosts); n != 1 && n != 3 && n != 5 {
+		return fmt.Errorf("federation: %d hosts; want the name of one server, or of 3 or 5 for a cluster", n)
+	}
+	for i, h := range s.Hosts {
+		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || slices.Contains(s.Hosts[:i], h) {
+			return fmt.Errorf("federation: host %q: want a name or an address, each once", h)
+		}
+	}
+	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") {
+		return fmt.Errorf("federation: listen %q: want an address without a port", s.Listen)
+	}
+	for _, p := range []int{s.Port, s.LeafPort, s.Route} {
+		if p < 1 || p > 65535 {
+			return fmt.Errorf("federation: port %d: want 1..65535", p)
+		}
+	}
+	if s.Port == s.LeafPort || s.Port == s.Route || s.LeafPort == s.Route {
+		return fmt.Errorf("federation: ports %d, %d and %d must differ", s.Port, s.LeafPort, s.Route)
+	}
+	if l := s.Limits; l.Payload < 1024 || l.Payload > protocol.MaxMessage || l.Connections < 1 || l.Subscriptions < 8 || l.Leaves < 1 {
+		return fmt.Errorf("federation: limits %+v: want a payload of 1,024..%d bytes, at least one connection and leaf, and 8 subscriptions", l, protocol.MaxMessage)
+	}
+	return nil
+}
+
+// A Member is a party or a site that holds a key.
+type Member struct {
+	Name string   `json:"name"`
+	Keys []string `json:"keys"` // public; two while a new one takes over
+	// Made counts the keys that the member ever had, so that files of two keys
+	// never share a name.
+	Made int `json:"made"`
+}
+
+// A Revoked is a key that must not come back.
+type Revoked struct {
+	Name string    `json:"name"`
+	Key  string    `json:"key"`
+	At   time.Time `json:"at"`
+}
+
+// Members of the market: who is neither a site nor founded by one.
+const (
+	CoordinatorName = "coordinator"
+	StandbyName     = "standby" // speaks as coordinator when it has taken over
+	SubmitterName   = "submitter"
+	TapName         = "tap"
+)
+
+// A Federation is the content of a folder.
+type Federation struct {
+	Format  int       `json:"format"` // 1
+	Setup   Setup     `json:"setup"`
+	Market  []Member  `json:"market"`
+	Sites   []Member  `json:"sites"` // by name
+	Revoked []Revoked `json:"revoked,omitempty"`
+
+	dir string
+}
+
+// ErrTaken says that a name or a folder is in use already.
+var ErrTaken = errors.New("is there already, and is not written over")
+
+// ErrUnknown says that nobody of a name belongs to the federation.
+var ErrUnknown = errors.New("does not belong to the federation")
+
+// Open reads the federation of a folder.
+func Open(dir string) (*Federation, error) {
+	file := filepath.Join(dir, stateFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("federation: %s holds no federation; found one with `gridbid federation init`", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("federation: %w", err)
+	}
+	f, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("federation: %s: %w", file, err)
+	}
+	f.dir, err = filepath.Abs(dir)
+	return f, err
+}
+
+// parse reads what is known of a federation, and trusts none of it: the file
+// may have been edited, and what it names ends in the server's configuration.
+func parse(data []byte) (*Federation, error) {
+	f := &Federation{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, err
+	}
+	if f.Format != 1 {
+		return nil, fmt.Errorf("format %d; this gridbid reads 1", f.Format)
+	}
+	if err := f.Setup.check(); err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool)
+	for i, m := range slices.Concat(f.Market, f.Sites) {
+		market := i < len(f.Market)
+		if market != slices.Contains(marketNames, m.Name) || seen[m.Name] || bus.CheckParty(protocol.Agent(m.Name)) != nil {
+			return nil, fmt.Errorf("member %q: unfit, or named twice", m.Name)
+		}
+		seen[m.Name] = true
+		for _, k := range m.Keys {
+			if !natsbus.IsPublicKey(k) || seen[k] {
+				return nil, fmt.Errorf("member %s: %q is no public key of a user, or stands twice", m.Name, k)
+			}
+			seen[k] = true
+		}
+	}
+	for _, r := range f.Revoked {
+		if seen[r.Key] {
+			return nil, fmt.Errorf("key %s of %s is revoked, and in use", r.Key, r.Name)
+		}
+	}
+	return f, nil
+}
+
+var marketNames = []string{CoordinatorName, StandbyName, SubmitterName, TapName}
+
+// member returns who bears a name.
+func (f *Federation) member(name string) (*Member, error) {
+	for _, list := range [][]Member{f.Market, f.Sites} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("federation: %q %w", name, ErrUnknown)
+}
+
+// Replicas is how many servers keep a copy of each stream and bucket.
+func (f *Federation) Replicas() int { return min(3, len(f.Setup.Hosts)) }
+
+// URL is where parties reach the hub.
+func (f *Federation) URL() string {
+	all := make([]string, len(f.Setup.Hosts))
+	for i, h := range f.Setup.Hosts {
+		all[i] = "tls://" + address(h, f.Setup.Port)
+	}
+	return strings.Join(all, ",")
+}

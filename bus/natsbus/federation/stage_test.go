@@ -1,0 +1,169 @@
+package federation_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+var (
+	now  = time.Now()
+	oslo = protocol.Agent("oslo")
+	lyon = protocol.Agent("lyon")
+)
+
+// A stage is a federation of two sites on this machine, with its hub running.
+type stage struct {
+	*testing.T
+	dir string
+	fed *federation.Federation
+	hub *natsbus.Hosted
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
+	ports := freePorts(t, 3)
+	fed, err := federation.Init(s.dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, now)
+	s.must(err)
+	s.fed = fed
+	for _, site := range []string{"oslo", "lyon"} {
+		_, err := fed.AddSite(federation.SiteSetup{Name: site, LeafListen: net.JoinHostPort("127.0.0.1", "-1")})
+		s.must(err)
+	}
+	s.hub, err = natsbus.Host(fed.HubConf(0), s.access("coordinator"))
+	s.must(err)
+	t.Cleanup(s.hub.Close)
+	return s
+}
+
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// access is what a member's nats.yaml says.
+func (s *stage) access(name string) natsbus.Access {
+	dir := filepath.Join(s.dir, name)
+	if _, err := os.Stat(dir); err != nil {
+		dir = filepath.Join(s.dir, "sites", name)
+	}
+	return natsbus.Access{URL: s.fed.URL(), CA: "ca.pem", Seed: name + ".nk"}.Under(dir)
+}
+
+func (s *stage) join(hub bus.Hub, who protocol.Party) bus.Port {
+	s.Helper()
+	port, err := hub.Join(s.Context(), who)
+	s.must(err)
+	s.Cleanup(func() { _ = port.Close() })
+	return port
+}
+
+// open returns the hub as a member sees it from another process.
+func (s *stage) open(name string) *natsbus.Hub {
+	s.Helper()
+	hub, err := natsbus.Open(s.access(name))
+	s.must(err)
+	return hub
+}
+
+// leaf starts the server of a site.
+func (s *stage) leaf(site string) *natsbus.Hosted {
+	s.Helper()
+	before := s.hub.Leaves()
+	leaf, err := natsbus.Host(filepath.Join(s.dir, "sites", site, "leaf.conf"), s.access(site))
+	s.must(err)
+	s.Cleanup(leaf.Close)
+	s.until("the leaf is joined", func() bool { return s.hub.Leaves() > before })
+	return leaf
+}
+
+// until waits for what must come.
+func (s *stage) until(what string, done func() bool) {
+	s.Helper()
+	for range 2000 {
+		if done() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.Fatalf("waited in vain until %s", what)
+}
+
+// raw connects as a member with a bare NATS client, which may try anything.
+func (s *stage) raw(url, name string, more ...nats.Option) (*nats.Conn, <-chan error) {
+	s.Helper()
+	a := s.access(name)
+	if url != "" {
+		a.URL, a.CA = url, ""
+	}
+	options, err := a.Options()
+	s.must(err)
+	denied := make(chan error, 64)
+	options = append(options, nats.NoReconnect(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case denied <- err:
+		default:
+		}
+	}))
+	conn, err := nats.Connect(a.URL, append(options, more...)...)
+	s.must(err)
+	s.Cleanup(conn.Close)
+	return conn, denied
+}
+
+func word(from, to protocol.Party, seq uint64, job protocol.JobID) protocol.Message {
+	return protocol.Message{Version: protocol.Current, At: 1, From: from, Seq: seq, To: to, Body: protocol.Started{Job: job}}
+}
+
+func (s *stage) say(port bus.Port, ms ...protocol.Message) {
+	s.Helper()
+	s.must(port.Say(s.Context(), ms...))
+}
+
+// hears says what job the next message to a port is about.
+func (s *stage) hears(port bus.Port) protocol.JobID {
+	s.Helper()
+	select {
+	case m, ok := <-port.Heard():
+		if !ok {
+			s.Fatalf("the port closed: %v", port.Close())
+		}
+		return m.Body.(protocol.Started).Job
+	case <-time.After(30 * time.Second):
+		s.Fatal("heard nothing")
+	}
+	return ""
+}
+
+func encode(t testing.TB, m protocol.Message) []byte {
+	data, err := protocol.Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

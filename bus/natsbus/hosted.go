@@ -1,0 +1,146 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Hosted is an embedded nats-server that is set up by a configuration file,
+// the same that the program nats-server reads, and a hub over it within this
+// process. It asks the same keys of this process as of any other.
+type Hosted struct {
+	Hub
+	nats *server.Server
+	file string
+}
+
+// Host starts a server by a configuration file. Parties that join its hub do so
+// within this process, by the key that as names; the address in as does not
+// matter. The caller closes it.
+func Host(file string, as Access) (*Hosted, error) {
+	opts, err := configuration(file)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
+	}
+	h := &Hosted{nats: srv, file: file}
+	h.login = func(protocol.Party) ([]nats.Option, error) { return h.within(as) }
+	srv.Start()
+	if !srv.ReadyForConnections(patience) {
+		h.Close()
+		return nil, fmt.Errorf("natsbus: %s: the server does not listen on %s:%d; is the port taken?", file, opts.Host, opts.Port)
+	}
+	return h, nil
+}
+
+// configuration reads a file, and refuses what would let strangers in.
+func configuration(file string) (*server.Options, error) {
+	opts, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: %w", err)
+	}
+	if opts.NoAuthUser != "" {
+		return nil, fmt.Errorf("natsbus: %s: no_auth_user lets strangers in; remove it", file)
+	}
+	asks := len(opts.Users)+len(opts.Nkeys) > 0 || opts.Username != "" || opts.Authorization != "" || len(opts.TrustedOperators) > 0
+	if !asks && !onThisMachine(opts.Host) {
+		return nil, fmt.Errorf("natsbus: %s: the server listens on %q and asks nobody who he is; name users", file, opts.Host)
+	}
+	if opts.TLSConfig == nil && !onThisMachine(opts.Host) {
+		return nil, fmt.Errorf("natsbus: %s: the server listens on %q without tls; bids would cross the network in clear", file, opts.Host)
+	}
+	// Signals and the log belong to the process that we live in.
+	opts.NoSigs, opts.NoLog, opts.PidFile, opts.LogFile = true, true, "", ""
+	return opts, nil
+}
+
+// within returns how a party connects inside of this process.
+func (h *Hosted) within(as Access) ([]nats.Option, error) {
+	as.URL, as.CA, as.Cert, as.Key = "nats://127.0.0.1", "", "", ""
+	options, err := as.Options()
+	return append(options, nats.InProcessServer(h.nats)), err
+}
+
+// URL returns where the server takes clients.
+func (h *Hosted) URL() string { return h.nats.ClientURL() }
+
+// Reload reads the configuration file again. Who is no longer in it is
+// disconnected before Reload returns. A file that makes no sense changes
+// nothing.
+func (h *Hosted) Reload() error {
+	opts, err := configuration(h.file)
+	if err != nil {
+		return err
+	}
+	if err := h.nats.ReloadOptions(opts); err != nil {
+		return fmt.Errorf("natsbus: %s: %w", h.file, err)
+	}
+	return nil
+}
+
+// Watch reloads the configuration whenever one of files changes, until ctx
+// ends. It looks once each period, and says what it did to log.
+func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	seen := stamps(files)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := stamps(files)
+		if now == seen {
+			continue
+		}
+		if err := h.Reload(); err != nil {
+			log.Error("nats configuration changed and was not read; mend it", "err", err)
+		} else {
+			log.Info("nats configuration read again")
+		}
+		seen = now
+	}
+}
+
+// stamps tells versions of files apart.
+func stamps(files []string) (all string) {
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			all += fmt.Sprintf("%s %d %d;", f, info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	return all
+}
+
+// Leaves returns how many servers of sites are joined to this one.
+func (h *Hosted) Leaves() int { return h.nats.NumLeafNodes() }
+
+// Ready says what keeps the server from serving, or nil.
+func (h *Hosted) Ready() error {
+	if !h.nats.Running() {
+		return errors.New("natsbus: the server has stopped")
+	}
+	if z := h.nats.Healthz(&server.HealthzOptions{}); z.Error != "" {
+		return fmt.Errorf("natsbus: %s", z.Error)
+	}
+	return nil
+}
+
+// Close stops the server. Ports that are still open fail.
+func (h *Hosted) Close() {
+	h.nats.Shutdown()
+	h.nats.WaitForShutdown()
+}
