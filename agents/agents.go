@@ -62,6 +62,8 @@ type Agent struct {
 	queue   []reserved
 	looked  protocol.Time // when the queue was last gone through for jobs to start
 	live    map[protocol.JobID]*live
+	pools   []protocol.Pool                  // that the market was told of
+	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
 }
 
 // A reserved job is accepted and waits for room.
@@ -91,13 +93,17 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),
+		rests:  make(map[protocol.JobID]protocol.Time),
 	}
 }
 
-// Due implements bus.Machine. An agent introduces itself as soon as it lives;
-// from then on it speaks when spoken to, and when a job of its queue is to start.
+// Due implements bus.Machine. An agent introduces itself as soon as it lives and
+// knows of a node; from then on it speaks when spoken to, and when a job of its queue is to start.
 func (a *Agent) Due() (due protocol.Time) {
 	if !a.greeted {
+		if a.fleet.Empty() {
+			return 0
+		}
 		return 1
 	}
 	for _, r := range a.queue {
@@ -114,8 +120,10 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	if a.greeted {
 		return a.advance(now)
 	}
-	a.greeted = true
-	return a.say(now, protocol.Coordinator, protocol.Hello{Site: a.cfg.Site, Pools: a.fleet.Pools()})
+	if a.fleet.Empty() {
+		return nil
+	}
+	return a.hello(now)
 }
 
 // Step implements bus.Machine.
@@ -137,6 +145,10 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 			a.started(now, b)
 		case protocol.Exited:
 			return a.exited(now, b)
+		case protocol.Lost:
+			return a.lost(now, b)
+		case protocol.Inventory:
+			return a.surveyed(now, b)
 		case protocol.Reading:
 			return a.read(now, b)
 		}

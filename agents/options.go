@@ -30,6 +30,9 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	if len(j.Regions) > 0 && !slices.Contains(j.Regions, a.cfg.Site) {
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NotAllowed}}
 	}
+	if until := a.rests[j.ID]; until > p.now {
+		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom, Note: "this site lost it, and does not offer for it before " + until.String()}}
+	}
 	if a.curve == nil {
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoSignal}}
 	}

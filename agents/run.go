@@ -134,7 +134,7 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 	a.live[job.ID] = &live{epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
 	return protocol.Launch{
 		Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
-		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power,
+		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power, Task: w.Task,
 	}, true
 }
 
@@ -182,7 +182,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 	bill, _ := a.grid.Bill(x.Draw)
 	said := a.say(now, protocol.Coordinator, protocol.Done{
 		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: run.Node, Devices: run.Devices(),
-		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money,
+		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed,
 	})
 	return append(said, a.advance(now)...)
 }

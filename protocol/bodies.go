@@ -6,7 +6,8 @@ import "time"
 type (
 	// Submit asks that a job be run. The same id again is the same job.
 	Submit struct {
-		Job Job `msgpack:"j"`
+		Job  Job  `msgpack:"j"`
+		Task Task `msgpack:"tk,omitempty"`
 	}
 
 	// Call opens a clearing round: all jobs in it are sold together.
@@ -36,6 +37,7 @@ type (
 		Lease  Time        `msgpack:"l"`           // an award heard later is declined
 		Why    Reason      `msgpack:"w"`
 		Proof  Certificate `msgpack:"pf"`
+		Task   Task        `msgpack:"tk,omitempty"`
 	}
 
 	// Hold says that a job is not sold yet.
@@ -79,6 +81,7 @@ type (
 		Cap     Milliwatts    `msgpack:"cp,omitempty"` // of each device; 0: none
 		Run     time.Duration `msgpack:"r"`            // how long the plan says it takes
 		Power   Milliwatts    `msgpack:"pw"`           // what the plan says it draws, before the facility's share
+		Task    Task          `msgpack:"tk,omitempty"`
 	}
 
 	// Started says that a job has begun.
@@ -90,9 +93,19 @@ type (
 	// Exited says that a job ended, and what its devices and its part of the
 	// host drew in each hour of its run: measured, before the facility's share.
 	Exited struct {
+		Job    JobID   `msgpack:"j"`
+		Epoch  uint64  `msgpack:"e"`
+		Draw   []Slice `msgpack:"dr"`
+		Failed string  `msgpack:"fl,omitempty"` // in words, if its own program failed
+	}
+
+	// Lost says that a job could not be started, or was taken down by no fault
+	// of its own, and that nothing of it runs any more: it may be run elsewhere.
+	Lost struct {
 		Job   JobID   `msgpack:"j"`
 		Epoch uint64  `msgpack:"e"`
-		Draw  []Slice `msgpack:"dr"`
+		Why   Reason  `msgpack:"w"`
+		Draw  []Slice `msgpack:"dr,omitempty"` // of what it ran
 	}
 
 	// Done reports an ended job to the market: the facility's energy, and what
@@ -108,6 +121,7 @@ type (
 		Energy  Millijoules  `msgpack:"eg"`
 		Carbon  Milligrams   `msgpack:"co"`
 		Money   Microdollars `msgpack:"mo"`
+		Failed  string       `msgpack:"fl,omitempty"` // see Exited
 	}
 
 	// Settled closes a job: what was measured against what was bid, and the
@@ -156,6 +170,20 @@ type (
 	Hello struct {
 		Site  string `msgpack:"s"`
 		Pools []Pool `msgpack:"p"`
+	}
+
+	// Inventory tells an agent what its site consists of, all of it, whenever
+	// that changes. The first after the hands began also tells what runs, so
+	// that an agent which forgot takes it up again.
+	Inventory struct {
+		Nodes []Node `msgpack:"n"`
+		Held  []Held `msgpack:"h,omitempty"`
+	}
+
+	// Held is a job that the hands found running.
+	Held struct {
+		Launch Launch `msgpack:"l"`
+		Since  Time   `msgpack:"s"`
 	}
 
 	// Signal tells an agent values of its grid that are known now: of hours
@@ -246,6 +274,22 @@ type (
 		Memory   MiB
 	}
 
+	// A Node is one machine of a site, and what others than the market's jobs
+	// hold of it.
+	Node struct {
+		_msgpack  struct{} `msgpack:",as_array"`
+		Name      string
+		Model     string // of its GPUs; "" for a node without
+		GPUs      int
+		CPU       Milli
+		Memory    MiB
+		GPUMemory MiB     // of each device; 0: not known
+		Closed    string  // why it takes nothing new; "": it does
+		OtherCPU  Milli   // held by others
+		OtherMem  MiB     // held by others
+		Others    []Milli // held by others of each device; may be shorter than GPUs
+	}
+
 	// A Point is a value of a signal from an instant on, until the next point.
 	Point struct {
 		_msgpack struct{} `msgpack:",as_array"`
@@ -313,6 +357,11 @@ type (
 	}
 )
 
+// A Task is what to run, as the hands of a site read it: a Kubernetes object in
+// JSON, say. The market does not look into it, and tells it only to the site
+// that wins.
+type Task string
+
 // A Quantity names what a Signal is about, and its unit.
 type Quantity string
 
@@ -373,22 +422,33 @@ const (
 	OverBudget   Code = "over-budget" // calls or tokens of this hour are spent
 )
 
-func (Submit) kind() string  { return "submit" }
-func (Call) kind() string    { return "call" }
-func (Offer) kind() string   { return "offer" }
-func (Award) kind() string   { return "award" }
-func (Hold) kind() string    { return "hold" }
-func (Refuse) kind() string  { return "refuse" }
-func (Accept) kind() string  { return "accept" }
-func (Decline) kind() string { return "decline" }
-func (Launch) kind() string  { return "launch" }
-func (Started) kind() string { return "started" }
-func (Exited) kind() string  { return "exited" }
-func (Done) kind() string    { return "done" }
-func (Settled) kind() string { return "settled" }
-func (Hello) kind() string   { return "hello" }
-func (Signal) kind() string  { return "signal" }
-func (Reading) kind() string { return "reading" }
-func (Meter) kind() string   { return "meter" }
-func (Ask) kind() string     { return "ask" }
-func (Answer) kind() string  { return "answer" }
+// Why a job was lost by the hands of a site.
+const (
+	Refused    Code = "cluster-refused" // quota, admission, a task that cannot be read
+	Evicted    Code = "evicted"
+	NodeGone   Code = "node-gone"
+	TakenOver  Code = "taken-over"  // another scheduler or user put it or others in its place
+	Unfinished Code = "not-started" // it did not get to run in time
+)
+
+func (Submit) kind() string    { return "submit" }
+func (Call) kind() string      { return "call" }
+func (Offer) kind() string     { return "offer" }
+func (Award) kind() string     { return "award" }
+func (Hold) kind() string      { return "hold" }
+func (Refuse) kind() string    { return "refuse" }
+func (Accept) kind() string    { return "accept" }
+func (Decline) kind() string   { return "decline" }
+func (Launch) kind() string    { return "launch" }
+func (Started) kind() string   { return "started" }
+func (Exited) kind() string    { return "exited" }
+func (Lost) kind() string      { return "lost" }
+func (Done) kind() string      { return "done" }
+func (Settled) kind() string   { return "settled" }
+func (Hello) kind() string     { return "hello" }
+func (Inventory) kind() string { return "inventory" }
+func (Signal) kind() string    { return "signal" }
+func (Reading) kind() string   { return "reading" }
+func (Meter) kind() string     { return "meter" }
+func (Ask) kind() string       { return "ask" }
+func (Answer) kind() string    { return "answer" }

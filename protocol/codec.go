@@ -35,6 +35,7 @@ var kinds = func() map[string]reflect.Type {
 	learn[Room]()
 	learn[Outlook]()
 	learn[Pool]()
+	learn[Node]()
 	learn[Point]()
 	learn[Slice]()
 	learn[Bill]()
@@ -47,7 +48,7 @@ var kinds = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Done{}, Settled{}, Hello{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{},
+		Lost{}, Done{}, Settled{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

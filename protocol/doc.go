@@ -19,14 +19,16 @@
 //	Launch   agent       -> its hands    this node, these GPUs, under this cap
 //	Started  hands       -> agent        it runs
 //	Exited   hands       -> agent        it ended, and took this much energy
+//	Lost     hands       -> agent        it runs no more, by no fault of its own
 //	Done     agent       -> coordinator  it ended; energy, carbon, money measured
 //	Settled  coordinator -> everybody    paid: measured against bid
 //	Ask      coordinator -> judge        these cost nearly the same: which?
 //	Answer   judge       -> coordinator  this one, twice; or why not
 //
 // Beside a job: Hello (an agent says what its site is), Signal (a feed says a
-// price, a carbon intensity, a weather), Meter (an agent says what its site
-// drew in an hour, idle draw included).
+// price, a carbon intensity, a weather), Inventory (hands say what a site
+// consists of), Meter (an agent says what its site drew in an hour, idle draw
+// included).
 //
 // # Units
 //

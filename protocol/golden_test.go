@@ -49,6 +49,11 @@ var sentences = []Message{
 	said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
 	said(Started{Job: "philly-17", Epoch: 3}),
 	said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
+	said(Lost{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []Slice{{Hour: noon, Energy: 5}}}),
+	said(Inventory{
+		Nodes: []Node{{Name: "n4", Model: "V100", GPUs: 8, CPU: 96_000, Memory: 1 << 19, GPUMemory: 32768, Closed: "cordoned", OtherCPU: 500, OtherMem: 256, Others: []Milli{0, 1000}}},
+		Held:  []Held{{Launch: Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`}, Since: noon}},
+	}),
 	said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: -17}),
 	said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
@@ -87,6 +92,18 @@ var newer = []struct {
 	{"newer-kind", func() []byte {
 		return bytes.Replace(mustEncoded(said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7migrate"), 1)
 	}, Message{}, "migrate"},
+}
+
+// grown are sentences with fields that were added after their kind had a file.
+var grown = []struct {
+	file string
+	said Message
+}{
+	{"submit-task", said(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
+	{"award-task", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
+	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
+	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
+	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
 }
 
 func mustEncoded(m Message) []byte {
@@ -128,6 +145,17 @@ func TestGoldenSentencesAreUnderstoodForEver(t *testing.T) {
 	}
 	for k := range missing {
 		t.Errorf("no sentence of kind %s", k)
+	}
+}
+
+func TestGoldenFieldsThatWereAddedAreUnderstoodForEver(t *testing.T) {
+	for _, g := range grown {
+		t.Run(g.file, func(t *testing.T) {
+			got, err := Decode(golden(t, g.file, func() []byte { return mustEncoded(g.said) }))
+			if err != nil || !reflect.DeepEqual(got, g.said) {
+				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, g.said)
+			}
+		})
 	}
 }
 

@@ -67,6 +67,21 @@ func (r *Pool) walk(w *wire) {
 	c.end()
 }
 
+func (r *Node) walk(w *wire) {
+	c := w.row(10)
+	name(&c, &r.Name)
+	name(&c, &r.Model)
+	integer(&c, &r.GPUs)
+	integer(&c, &r.CPU)
+	integer(&c, &r.Memory)
+	integer(&c, &r.GPUMemory)
+	name(&c, &r.Closed)
+	integer(&c, &r.OtherCPU)
+	integer(&c, &r.OtherMem)
+	integers(&c, &r.Others)
+	c.end()
+}
+
 func (r *Point) walk(w *wire) {
 	c := w.row(2)
 	integer(&c, &r.At)

@@ -9,7 +9,6 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +49,13 @@ type node struct {
 	jobs  []*Run        // by planned end, then id
 	empty protocol.Time // since when nothing runs here; 0: since ever
 	keeps []keep        // by time, not overlapping
+
+	// Of a node that was surveyed.
+	others  []fgd.Placement // what others hold of it
+	closed  bool            // takes nothing new
+	leaving bool            // goes when its last job has ended
+	gone    bool            // is here no more; its place in the list is free
+	next    *protocol.Node  // what it has become
 }
 
 // A pool is all nodes with one GPU model, or all without.
@@ -59,7 +65,6 @@ type pool struct {
 	choices []power.Choice
 	nodes   []int
 	total   protocol.Milli
-	most    int // GPUs of its largest node
 }
 
 // A Way is how a job could run: on which model, under which cap.
@@ -99,28 +104,17 @@ func New(cfg Config) (*Fleet, error) {
 	}
 	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), kept: make(map[protocol.JobID]int)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
-	index := make(map[string]int)
 	for i, n := range cfg.Nodes {
 		if n.GPUs == 0 {
 			n.Model = ""
 		}
-		gpu, ok := cfg.Power.Lookup(n.Model)
-		if !ok && n.GPUs > 0 {
+		if _, ok := cfg.Power.Lookup(n.Model); !ok && n.GPUs > 0 {
 			return nil, fmt.Errorf("fleet: node %s has GPUs of model %q, of which no power is known; add the model to the power table", n.Name, n.Model)
 		}
 		plain[i] = n.Node
 		f.nodes = append(f.nodes, node{Node: n})
-		p, ok := index[n.Model]
-		if !ok {
-			p = len(f.pools)
-			index[n.Model] = p
-			f.pools = append(f.pools, pool{model: n.Model, gpu: gpu, choices: gpu.Choices()})
-		}
-		f.pools[p].nodes = append(f.pools[p].nodes, i)
-		f.pools[p].total += protocol.Milli(n.GPUs) * 1000
-		f.pools[p].most = max(f.pools[p].most, n.GPUs)
 	}
-	slices.SortFunc(f.pools, func(x, y pool) int { return strings.Compare(x.model, y.model) })
+	f.regroup()
 	var err error
 	f.cluster, err = fgd.New(fgd.Config{Policy: cfg.Policy, Window: cfg.Window}, plain, nil)
 	if err != nil {
@@ -190,12 +184,7 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 		w = f.way(f.pool(n.Model), j, power.Choice{})
 	}
 	r := &Run{Job: j, Way: w, Start: now, End: now.Add(w.Run + move), Node: n.Name, placement: p}
-	f.yield(n, r.End)
-	f.running[j.ID] = r
-	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
-		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
-	})
-	n.jobs = slices.Insert(n.jobs, at, r)
+	f.enter(n, r)
 	return r, true
 }
 
@@ -211,7 +200,12 @@ func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
 	if len(n.jobs) == 0 {
 		n.empty = now
 	}
-	return f.cluster.Release(r.placement) == nil
+	ok := f.cluster.Release(r.placement) == nil
+	if n.leaving {
+		f.retire(r.placement.Node)
+		f.regroup()
+	}
+	return ok
 }
 
 // Fragment returns the share of idle GPUs that the usual jobs cannot use, in

@@ -42,7 +42,7 @@ func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at prot
 	var busy protocol.Time
 	for i := range f.nodes {
 		n := &f.nodes[i]
-		if !n.serves(j, model) {
+		if n.gone || n.closed || !n.serves(j, model) {
 			continue
 		}
 		fits := f.firstFit(now, i, j)
@@ -106,7 +106,7 @@ func (f *Fleet) closed(holds func(keep) bool) (open func()) {
 	}
 	var shut []int
 	for i := range f.nodes {
-		if slices.ContainsFunc(f.nodes[i].keeps, holds) {
+		if !f.nodes[i].closed && slices.ContainsFunc(f.nodes[i].keeps, holds) {
 			f.cluster.Cordon(i, true)
 			shut = append(shut, i)
 		}

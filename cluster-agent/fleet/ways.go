@@ -185,6 +185,7 @@ func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protoco
 		ends := make([]protocol.Milli, slots+1)
 		busy := protocol.Milli(0)
 		for _, n := range p.nodes {
+			busy += f.nodes[n].withheld()
 			for _, run := range f.nodes[n].jobs {
 				busy += run.Job.GPU()
 				ends[min(int(max(run.End, now+1).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()

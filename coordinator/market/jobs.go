@@ -9,9 +9,10 @@ import (
 
 // submitted takes in a job. The same job again is no news; another job with the
 // same id is counted and not taken, and who submitted it is told.
-func (k *Market) submitted(now protocol.Time, from protocol.Party, j protocol.Job) []protocol.Message {
+func (k *Market) submitted(now protocol.Time, from protocol.Party, s protocol.Submit) []protocol.Message {
+	j := s.Job
 	if l, ok := k.lots[j.ID]; ok {
-		if reflect.DeepEqual(l.job, j) {
+		if reflect.DeepEqual(l.job, j) && l.task == s.Task {
 			k.counts["submitted-twice"]++
 			return nil
 		}
@@ -20,7 +21,7 @@ func (k *Market) submitted(now protocol.Time, from protocol.Party, j protocol.Jo
 		return []protocol.Message{k.say(now, from, protocol.Refuse{Job: j.ID, Why: why})}
 	}
 	// A job is not called before it arrives, should its submitter's clock be fast.
-	l := &lot{job: j, from: from, due: max(now, j.Arrival).Floor(k.cfg.Gather).Add(k.cfg.Gather)}
+	l := &lot{job: j, task: s.Task, from: from, due: max(now, j.Arrival).Floor(k.cfg.Gather).Add(k.cfg.Gather)}
 	k.lots[j.ID] = l
 	bad := j.Check()
 	if bad == "" && (j.Arrival < now.Add(-protocol.MaxRun) || j.Arrival > now.Add(protocol.MaxRun)) {

@@ -86,6 +86,7 @@ const (
 // A lot is a job with its way so far.
 type lot struct {
 	job    protocol.Job
+	task   protocol.Task  // told to the site that wins, and to nobody else
 	from   protocol.Party // who submitted it
 	state  state
 	due    protocol.Time // of the next call, or the end of the lease
@@ -156,7 +157,7 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		return k.submitted(now, m.From, b.Job)
+		return k.submitted(now, m.From, b)
 	case protocol.Hello:
 		k.hello(m.From, b)
 	case protocol.Offer:

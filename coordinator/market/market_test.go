@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -267,5 +268,23 @@ func TestLotsFallDueAtWholeSeconds(t *testing.T) {
 		if s.wait(); s.now%1000 != 0 {
 			t.Fatalf("due at %v", s.now)
 		}
+	}
+}
+
+func TestATaskIsToldToTheWinnerAlone(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "secret"})
+	s.wait()
+	if c := fmt.Sprint(the[protocol.Call](s)); strings.Contains(c, "secret") {
+		t.Errorf("called out: %s", c)
+	}
+	s.offer("bern", no("train", protocol.NoRoom))
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	if a := the[protocol.Award](s); a.Task != "secret" {
+		t.Errorf("awarded %+v", a)
+	}
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "another"})
+	if r := the[protocol.Refuse](s); r.Why.Code != protocol.Duplicate {
+		t.Errorf("refused %+v", r)
 	}
 }

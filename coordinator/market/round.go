@@ -164,7 +164,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue,
-			Lease: l.due, Why: d.Why, Proof: proof,
+			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task,
 		})
 	case auction.Refuse:
 		return k.refuse(now, l, d.Why)[0]

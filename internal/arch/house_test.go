@@ -130,6 +130,8 @@ func sources() (map[string]map[string]string, error) {
 			return err
 		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "shared"):
 			return fs.SkipDir
+		case d.IsDir() && file != root && exists(filepath.Join(file, "go.mod")):
+			return fs.SkipDir // a module of its own is no part of the house
 		case d.IsDir() || filepath.Ext(file) != ".go":
 			return nil
 		}
@@ -192,4 +194,9 @@ func matches(list []string, name string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
 		return pattern == name || open && strings.HasPrefix(name, prefix)
 	})
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

@@ -1,0 +1,53 @@
+package agents
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// surveyed takes in what the site consists of now. Jobs that the hands hold and
+// the agent has forgotten, because it was started anew, are taken up again. The
+// market is told when the site has become another.
+func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
+	a.fleet.Survey(now, v.Nodes)
+	for _, h := range v.Held {
+		id := h.Launch.Job.ID
+		if a.live[id] == nil && a.fleet.Adopt(h.Launch, h.Since) {
+			a.live[id] = &live{epoch: h.Launch.Epoch, award: h.Launch.Epoch, started: h.Since, moved: a.cfg.Network.emits(h.Launch.Job, a.cfg.Site)}
+			a.epochs[id] = max(a.epochs[id], h.Launch.Epoch)
+		}
+	}
+	var said []protocol.Message
+	if pools := a.fleet.Pools(); a.greeted && !slices.Equal(pools, a.pools) {
+		said = a.hello(now)
+	}
+	return append(said, a.advance(now)...)
+}
+
+// hello introduces the site.
+func (a *Agent) hello(now protocol.Time) []protocol.Message {
+	a.greeted, a.pools = true, a.fleet.Pools()
+	return a.say(now, protocol.Coordinator, protocol.Hello{Site: a.cfg.Site, Pools: a.pools})
+}
+
+// rest is how long a site whose hands lost a job does not offer for it again:
+// what hindered it may still be there, and another site may have it meanwhile.
+const rest = 5 * time.Minute
+
+// lost gives a job back to the market that the hands could not keep running.
+func (a *Agent) lost(now protocol.Time, x protocol.Lost) []protocol.Message {
+	l := a.live[x.Job]
+	if l == nil || l.epoch != x.Epoch {
+		return nil // said twice, or not ours
+	}
+	delete(a.live, x.Job)
+	delete(a.epochs, x.Job)
+	a.fleet.End(now, x.Job)
+	maps.DeleteFunc(a.rests, func(_ protocol.JobID, until protocol.Time) bool { return until <= now })
+	a.rests[x.Job] = now.Add(rest)
+	said := a.say(now, protocol.Coordinator, protocol.Decline{Job: x.Job, Epoch: l.award, Why: x.Why})
+	return append(said, a.advance(now)...)
+}

@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// unknown is an agent that knows no node of its site yet.
+func unknown(t *testing.T) (*Agent, *protocol.Mouth) {
+	f, err := fleet.New(fleet.Config{Power: power.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Site: "oslo"}, f, grid.New(grid.Config{})), &protocol.Mouth{Who: "hands/oslo"}
+}
+
+func inventory(names ...string) protocol.Inventory {
+	var v protocol.Inventory
+	for _, n := range names {
+		v.Nodes = append(v.Nodes, protocol.Node{Name: n, Model: "V100", GPUs: 4, CPU: 32_000, Memory: 1 << 17})
+	}
+	return v
+}
+
+func TestASiteIsIntroducedWhenItIsKnownAndWhenItChanges(t *testing.T) {
+	a, hands := unknown(t)
+	if a.Due() != 0 || len(a.Tick(noon)) != 0 {
+		t.Error("a site without nodes introduces itself")
+	}
+	a.Step(noon, hands.Say(noon, "agent/oslo", inventory("n1")))
+	if a.Due() != 1 {
+		t.Fatalf("due %v", a.Due())
+	}
+	if h, ok := a.Tick(noon)[0].Body.(protocol.Hello); !ok || h.Pools[0].GPUs != 4 {
+		t.Errorf("said %+v", h)
+	}
+	said := a.Step(noon, hands.Say(noon, "agent/oslo", inventory("n1", "n2")))
+	if h, ok := said[0].Body.(protocol.Hello); !ok || h.Pools[0].GPUs != 8 {
+		t.Errorf("said %+v to a second node", said)
+	}
+	if said := a.Step(noon, hands.Say(noon, "agent/oslo", inventory("n1", "n2"))); len(said) != 0 {
+		t.Errorf("said %v to what it knows", said)
+	}
+}
+
+func TestWhatHandsHoldIsTakenUpAgainAndEnds(t *testing.T) {
+	a, hands := unknown(t)
+	v := inventory("n1")
+	v.Held = []protocol.Held{{Since: noon.Add(-time.Hour), Launch: protocol.Launch{
+		Job: protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour}, Epoch: 4, Node: "n1", Devices: []int{3}, Model: "V100", Run: 2 * time.Hour}}}
+	a.Step(noon, hands.Say(noon, "agent/oslo", v))
+	said := a.Step(noon, hands.Say(noon, "agent/oslo", protocol.Exited{Job: "train", Epoch: 4, Failed: "exit code 1"}))
+	d, ok := said[0].Body.(protocol.Done)
+	if !ok || d.Started != noon.Add(-time.Hour) || d.Node != "n1" || d.Devices[0] != 3 || d.Failed != "exit code 1" {
+		t.Errorf("said %+v", said)
+	}
+}
+
+func TestALostJobGoesBackToTheMarketAndIsNotOfferedForAtOnce(t *testing.T) {
+	a, hands := unknown(t)
+	v := inventory("n1")
+	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
+	v.Held = []protocol.Held{{Since: noon, Launch: protocol.Launch{Job: job, Epoch: 4, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour}}}
+	a.Step(noon, hands.Say(noon, "agent/oslo", v))
+	lost := protocol.Lost{Job: "train", Epoch: 4, Why: protocol.Reason{Code: protocol.Evicted}}
+	said := a.Step(noon, hands.Say(noon, "agent/oslo", lost))
+	if d, ok := said[0].Body.(protocol.Decline); !ok || d.Epoch != 4 || d.Why.Code != protocol.Evicted || a.fleet.Running("train") != nil {
+		t.Fatalf("said %+v", said)
+	}
+	if said := a.Step(noon, hands.Say(noon, "agent/oslo", lost)); len(said) != 0 {
+		t.Errorf("said %v to what it knows", said)
+	}
+	market := protocol.Mouth{Who: protocol.Coordinator}
+	ask := func(at protocol.Time) protocol.Menu {
+		call := market.Say(at, "", protocol.Call{Round: 1, Jobs: []protocol.Job{job}})
+		return a.Step(at, call)[0].Body.(protocol.Offer).Jobs[0]
+	}
+	if m := ask(noon.Add(time.Minute)); m.Why.Code != protocol.NoRoom {
+		t.Errorf("offered %+v a minute after", m)
+	}
+	if m := ask(noon.Add(rest)); m.Why.Code == protocol.NoRoom {
+		t.Errorf("offered %+v when it has rested", m)
+	}
+}
