@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -34,21 +35,31 @@ type whyAnswer struct {
 // newWhyCommand is `gridbid why`: one decision, explained from the ledger.
 func newWhyCommand() *cobra.Command {
 	var f ledgerFlag
-	var asJSON bool
+	var asJSON, records bool
 	cmd := &cobra.Command{
-		Use:   "why JOB",
+		Use:   "why JOB | D-14",
 		Short: "say why a job ran where and when it did",
 		Long: `Explain the decision on one job from the ledger of a run: why that site and that
 hour, what every site offered, term by term, or why it offered nothing, and what
-was measured in the end. Nothing is decided again; the ledger alone is read.`,
+was measured in the end. Nothing is decided again; the ledger alone is read.
+
+A decision's id in place of the job explains its job. With --record the decisions
+themselves are written, as JSON: docs/decision-record.md.`,
 		Example: `  gridbid why job-0042
   gridbid why job-0042 --policy home-fifo
-  gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'`,
+  gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'
+  gridbid why D-14 --record | jq '.[0].bids[] | select(.feasible | not)'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := f.path()
 			if err != nil {
 				return fmt.Errorf("why: %w", err)
+			}
+			if records {
+				if err := decisions(args[0], path, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+					return fmt.Errorf("why: %w", err)
+				}
+				return nil
 			}
 			if err := why(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("why: %w", err)
@@ -59,13 +70,24 @@ was measured in the end. Nothing is decided again; the ledger alone is read.`,
 	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
+	cmd.Flags().BoolVar(&records, "record", false, "write the decision record of the decision, or of all on the job, as JSON")
 	return cmd
 }
 
 func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := record.New(record.Config{})
-	if err := readLedger(path, nil, talk, func(m protocol.Message) error { book.Add(m); return nil }); err != nil {
+	said := make(map[string]protocol.JobID) // what each decision was about
+	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
+		book.Add(m)
+		if job := decides(m.Body); job != "" {
+			said[decision.ID(m.Seq)] = job
+		}
+		return nil
+	}); err != nil {
 		return err
+	}
+	if _, ok := book.Job(id); !ok && said[string(id)] != "" {
+		id = said[string(id)]
 	}
 	r, ok := book.Job(id)
 	if !ok {
@@ -81,6 +103,39 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
+}
+
+// decides returns the job that a message decides on, or "".
+func decides(b protocol.Body) protocol.JobID {
+	switch b := b.(type) {
+	case protocol.Award:
+		return b.Job
+	case protocol.Hold:
+		return b.Job
+	case protocol.Refuse:
+		return b.Job
+	}
+	return ""
+}
+
+// decisions writes the record of one decision, or of all on a job.
+func decisions(what, path string, out, talk io.Writer) error {
+	log, err := readRun(path, talk)
+	if err != nil {
+		return err
+	}
+	all := []decision.Record{}
+	for _, id := range log.Decisions() {
+		if d, ok := log.Decision(id); ok && (d.ID == what || d.Job.Name == what) {
+			all = append(all, d)
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("%w or decision %q in %s: `gridbid ask 'what happened'` lists decisions", errUnknownJob, what, path)
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(all)
 }
 
 // suggestion names the ids that look most like one that is not there.

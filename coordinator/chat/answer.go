@@ -20,6 +20,7 @@ type Answer struct {
 	Text     []string `json:"text"` // sentences, for people
 	Table    *Table   `json:"table,omitempty"`
 	Figures  []Figure `json:"figures,omitempty"`
+	Chart    *Chart   `json:"chart,omitempty"`
 	Cites    []string `json:"cites,omitempty"`    // decisions that it comes from
 	Readings []string `json:"readings,omitempty"` // questions to ask instead
 	Command  string   `json:"command,omitempty"`  // that says the same again

@@ -151,6 +151,7 @@ func (l *Log) bill(q Query, a *Answer) {
 		subject = "site/" + q.Site
 	}
 	if q.By == "" {
+		a.Chart = l.hours(q, or(q.Metric, "carbon"))
 		both.figures(a, subject)
 		l.sayBill(q, a, *all, *idle, both)
 		return
@@ -222,6 +223,11 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 			a.say("The %s of %s: %s, with %s.", q.Pick, or(q.Metric, "cost"), name(shown), value)
 		}
 	}
+	if q.By != "hour" {
+		a.Chart = a.bars("sites", or(q.Metric, "cost")+" by "+q.By, or(q.Metric, "cost"), q.By+"/")
+	} else {
+		a.Chart = hourly(a.Figures, or(q.Metric, "cost"))
+	}
 	_, shown := all.shown(q.Metric)
 	a.say("In all: %s of %s, idle draw of the sites included.", shown, or(q.Metric, "cost"))
 	if q.By == "hour" {
@@ -256,6 +262,7 @@ func (l *Log) top(q Query, a *Answer) {
 		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
 		a.cite(id)
 	}
+	a.Chart = a.bars("jobs", q.Metric+" of the first jobs", q.Metric, "job/")
 }
 
 // mix tells the carbon intensity of all energy used.

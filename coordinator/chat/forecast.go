@@ -17,6 +17,7 @@ func (l *Log) bestHour(q Query, a *Answer) {
 	if q.Ask == "best-price" {
 		what, unit = "price", "microdollars-per-kwh"
 	}
+	a.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"site", "best hour", what}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
 	for _, s := range l.siteNames() {
@@ -88,6 +89,7 @@ func (l *Log) forecast(q Query, a *Answer) {
 		a.say("It last said %s (at %s).", grams(w), phrase.Clock(last.at))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
 	}
+	a.Chart = l.outlooks(q.Site, false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
 	for h := at.Floor(time.Hour); h < at.Add(q.Within); h = h.Add(time.Hour) {
 		c, okC := value(last, last.Carbon, h)
@@ -151,6 +153,7 @@ func (l *Log) bestStart(q Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", phrase.Span(q.Long), phrase.Span(q.Within)))
 	hours := int(max(1, q.Long/time.Hour))
+	a.Chart = l.outlooks("", false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
 	for _, s := range l.siteNames() {

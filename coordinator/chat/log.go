@@ -1,11 +1,11 @@
 package chat
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -24,6 +24,7 @@ type Log struct {
 	sites       map[string]*site
 	jobs        map[protocol.JobID]*history
 	tenants     map[string]bool
+	numbers     map[protocol.JobID]int // of jobs, as they were submitted, from 1
 
 	// Made when first asked for, and again after a message was added.
 	index *index
@@ -72,7 +73,7 @@ func New(totals []record.Totals) *Log {
 	return &Log{
 		book:   record.New(record.Config{All: true}),
 		totals: totals, decisions: make(map[uint64]decided), sites: make(map[string]*site),
-		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool),
+		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool), numbers: make(map[protocol.JobID]int),
 	}
 }
 
@@ -115,6 +116,9 @@ func (l *Log) Add(m protocol.Message) {
 func (l *Log) submit(j protocol.Job) {
 	l.tenants[j.Tenant] = true
 	l.job(j.ID)
+	if l.numbers[j.ID] == 0 {
+		l.numbers[j.ID] = len(l.numbers) + 1
+	}
 	if day := j.Arrival.Floor(24 * time.Hour); l.day == 0 || day < l.day {
 		l.day = day
 	}
@@ -189,5 +193,24 @@ func (l *Log) deciding(id protocol.JobID) uint64 {
 	return h.decisions[len(h.decisions)-1]
 }
 
+// Decisions returns the numbers of all decisions, as they were said.
+func (l *Log) Decisions() []uint64 { return slices.Clone(l.order) }
+
+// Decision returns one decision as a document; false if there is none of that
+// number.
+func (l *Log) Decision(id uint64) (decision.Record, bool) {
+	d, ok := l.decisions[id]
+	if !ok {
+		return decision.Record{}, false
+	}
+	r := l.known(d.job)
+	for _, h := range r.Hearings {
+		if max(h.Decision.Said.Seq, 1) == id {
+			return decision.Of(r, h, l.numbers[d.job], 0)
+		}
+	}
+	return decision.Refused(r, l.numbers[d.job], 0)
+}
+
 // cite returns an id as people see it.
-func cite(id uint64) string { return fmt.Sprintf("D-%d", id) }
+func cite(id uint64) string { return decision.ID(id) }

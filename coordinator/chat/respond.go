@@ -57,7 +57,7 @@ func (l *Log) Answer(q Query) Answer {
 	}
 	do(l, q, &a)
 	if a.Kind != "answer" {
-		a.Figures = nil
+		a.Figures, a.Chart = nil, nil
 	}
 	return a
 }
@@ -198,28 +198,12 @@ func (m matter) none(site string) string {
 	return narrate.Because(a.Why)
 }
 
-// A cause is one term of what an option costs.
-type cause struct {
-	name string
-	of   func(protocol.Terms) protocol.Microdollars
-}
-
-var causes = []cause{
-	{"energy", func(t protocol.Terms) protocol.Microdollars { return t.Money }},
-	{"carbon", func(t protocol.Terms) protocol.Microdollars { return t.Carbon }},
-	{"awake", func(t protocol.Terms) protocol.Microdollars { return t.Awake }},
-	{"transfer", func(t protocol.Terms) protocol.Microdollars { return t.Transfer }},
-	{"fragments", func(t protocol.Terms) protocol.Microdollars { return t.Fragment }},
-	{"delay", func(t protocol.Terms) protocol.Microdollars { return t.Delay }},
-	{"lateness", func(t protocol.Terms) protocol.Microdollars { return t.Late }},
-}
-
 // largest returns the term in which b exceeds a most, and by how much.
 func largest(a, b protocol.Terms) (string, protocol.Microdollars) {
 	best, by := "", protocol.Microdollars(0)
-	for _, c := range causes {
-		if d := c.of(b) - c.of(a); d > by {
-			best, by = c.name, d
+	for _, c := range narrate.Causes() {
+		if d := c.Of(b) - c.Of(a); d > by {
+			best, by = c.Word, d
 		}
 	}
 	return best, by

@@ -71,6 +71,7 @@ func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, proto
 		a.row(name(x.site), show(x.v), phrase.Clock(x.said))
 		a.figure("site/"+x.site, what, x.v, unit)
 	}
+	a.Chart = a.bars("sites", what+" by site", what, "site/")
 	return order
 }
 
@@ -172,7 +173,16 @@ func (l *Log) stockTable(q Query, a *Answer) []stock {
 		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
 		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
 	}
+	a.Chart = stockChart(all)
 	return all
+}
+
+func stockChart(all []stock) *Chart {
+	c := &Chart{Kind: "sites", Title: "free GPUs by site and model", Unit: "thousandths"}
+	for _, s := range all {
+		c.add(s.model, Point{Label: s.site, Value: int64(s.free)})
+	}
+	return c.drawn()
 }
 
 // free says which GPUs nobody held.

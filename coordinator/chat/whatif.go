@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
@@ -49,10 +50,11 @@ func (l *Log) differ(q Query, a *Answer) {
 	a.figure("site/"+dear, term+"-difference", int64(by), "microdollars", m.cited()...)
 	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
 		term, phrase.Dollars(by), name(dear), name(cheap), name(dear), phrase.Dollars(y.Terms.Total()), name(cheap), phrase.Dollars(x.Terms.Total()))
+	a.Chart = m.bids()
 	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
-	for _, c := range causes {
-		if c.of(x.Terms) != 0 || c.of(y.Terms) != 0 {
-			a.row(c.name, phrase.Dollars(c.of(x.Terms)), phrase.Dollars(c.of(y.Terms)), phrase.Dollars(c.of(y.Terms)-c.of(x.Terms)))
+	for _, c := range narrate.Causes() {
+		if c.Of(x.Terms) != 0 || c.Of(y.Terms) != 0 {
+			a.row(c.Word, phrase.Dollars(c.Of(x.Terms)), phrase.Dollars(c.Of(y.Terms)), phrase.Dollars(c.Of(y.Terms)-c.Of(x.Terms)))
 		}
 	}
 }
@@ -318,6 +320,7 @@ func (l *Log) policies(q Query, a *Answer) {
 		a.figure("policy/"+t.Policy, "carbon", millionths(t.CarbonKg), "milligrams")
 		a.figure("policy/"+t.Policy, "late", int64(t.Late), "count")
 	}
+	a.Chart = a.bars("compare", "carbon of each policy", "carbon", "policy/")
 	switch n := len(a.Table.Rows); {
 	case n == 0:
 		a.Kind = "absent"

@@ -108,8 +108,9 @@ func (m matter) compare(a *Answer, site string, p record.Priced) {
 }
 
 // table lists what every site answered, the cheapest first and those without an
-// offer last.
+// offer last, and draws it.
 func (m matter) table(a *Answer) {
+	a.Chart = m.bids()
 	a.Table = &Table{Head: []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}}
 	type line struct {
 		site string
@@ -173,6 +174,7 @@ func (l *Log) whyNot(q Query, a *Answer) {
 
 // terms lists two offers term by term.
 func (m matter) terms(a *Answer, site string, p record.Priced) {
+	a.Chart = m.bids()
 	won := m.h.Decision.Option
 	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
 	add := func(term string, x, y protocol.Microdollars) {
@@ -181,8 +183,8 @@ func (m matter) terms(a *Answer, site string, p record.Priced) {
 			a.figure("site/"+site, term+"-difference", int64(y-x), "microdollars", m.cited()...)
 		}
 	}
-	for _, c := range causes {
-		add(c.name, c.of(won.Terms), c.of(p.Terms))
+	for _, c := range narrate.Causes() {
+		add(c.Word, c.Of(won.Terms), c.Of(p.Terms))
 	}
 	a.row("total", phrase.Dollars(won.Terms.Total()), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Terms.Total()-won.Terms.Total()))
 	a.row("start", phrase.Clock(won.Start), phrase.Clock(p.Start), phrase.Span(p.Start.Sub(won.Start)))

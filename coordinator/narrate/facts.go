@@ -56,8 +56,8 @@ func (f *facts) option(subject string, p record.Priced, round uint64, from recor
 	f.add(subject, "finish", int64(p.Finish), "instant", round, from)
 	f.add(subject, "energy", int64(p.Energy), "millijoules", round, from)
 	f.add(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
-	for _, c := range causes {
-		f.add(subject, c.key+"-cost", int64(c.of(p.Terms)), "microdollars", round, from)
+	for _, c := range Causes() {
+		f.add(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)
 	}
 	f.add(subject, "total-cost", int64(p.Terms.Total()), "microdollars", round, from)
 	f.add(subject, "room-worth", int64(p.Room), "microdollars", round, from)

@@ -58,8 +58,8 @@ func TestCausesAddUpToTheTotal(t *testing.T) {
 			v.Field(i).SetInt(rapid.Int64Range(-1000, 1000).Draw(t, v.Type().Field(i).Name))
 		}
 		var sum protocol.Microdollars
-		for _, c := range causes {
-			sum += c.of(terms)
+		for _, c := range Causes() {
+			sum += c.Of(terms)
 		}
 		if sum != terms.Total() {
 			t.Errorf("causes of %+v add up to %d; want %d", terms, sum, terms.Total())

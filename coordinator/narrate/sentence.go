@@ -121,8 +121,8 @@ func whyHere(h record.Hearing) []string {
 // mostly names the term in which dear exceeds cheap most, if there is one.
 func mostly(cheap, dear protocol.Terms, word string) string {
 	name, by := "", protocol.Microdollars(0)
-	for _, c := range causes {
-		if d := c.of(dear) - c.of(cheap); d > by {
+	for _, c := range Causes() {
+		if d := c.Of(dear) - c.Of(cheap); d > by {
 			name, by = c.name, d
 		}
 	}

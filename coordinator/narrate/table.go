@@ -45,21 +45,26 @@ func remark(h record.Hearing, a record.Answer) string {
 	return "no offer: " + Because(a.Why)
 }
 
-// A cause is one term of what an option costs.
-type cause struct {
-	name, head, key string // in a sentence, above a column, and in a fact
-	of              func(protocol.Terms) protocol.Microdollars
+// A Cause is one term of what an option costs.
+type Cause struct {
+	Key  string // in a fact: "late"
+	Word string // "lateness"
+	Of   func(protocol.Terms) protocol.Microdollars
+
+	name, head string // in a sentence, above a column
 }
 
-// causes are all terms of a total.
-var causes = []cause{
-	{"energy", "energy", "energy", func(t protocol.Terms) protocol.Microdollars { return t.Money }},
-	{"carbon", "carbon", "carbon", func(t protocol.Terms) protocol.Microdollars { return t.Carbon }},
-	{"keeping a node awake", "awake", "awake", func(t protocol.Terms) protocol.Microdollars { return t.Awake }},
-	{"moving its input", "transfer", "transfer", func(t protocol.Terms) protocol.Microdollars { return t.Transfer }},
-	{"fragments", "frag.", "fragment", func(t protocol.Terms) protocol.Microdollars { return t.Fragment }},
-	{"delay", "delay", "delay", func(t protocol.Terms) protocol.Microdollars { return t.Delay }},
-	{"lateness", "late", "late", func(t protocol.Terms) protocol.Microdollars { return t.Late }},
+// Causes returns all terms of a total.
+func Causes() []Cause {
+	return []Cause{
+		{"energy", "energy", func(t protocol.Terms) protocol.Microdollars { return t.Money }, "energy", "energy"},
+		{"carbon", "carbon", func(t protocol.Terms) protocol.Microdollars { return t.Carbon }, "carbon", "carbon"},
+		{"awake", "awake", func(t protocol.Terms) protocol.Microdollars { return t.Awake }, "keeping a node awake", "awake"},
+		{"transfer", "transfer", func(t protocol.Terms) protocol.Microdollars { return t.Transfer }, "moving its input", "transfer"},
+		{"fragment", "fragments", func(t protocol.Terms) protocol.Microdollars { return t.Fragment }, "fragments", "frag."},
+		{"delay", "delay", func(t protocol.Terms) protocol.Microdollars { return t.Delay }, "delay", "delay"},
+		{"late", "lateness", func(t protocol.Terms) protocol.Microdollars { return t.Late }, "lateness", "late"},
+	}
 }
 
 // costs tells each site's offer term by term, the winner marked. Columns that
@@ -77,8 +82,8 @@ func costs(out *bufio.Writer, h record.Hearing) {
 			head, columns = append(head, name), append(columns, of)
 		}
 	}
-	for _, c := range causes {
-		add(c.head, func(p record.Priced) protocol.Microdollars { return c.of(p.Terms) })
+	for _, c := range Causes() {
+		add(c.head, func(p record.Priced) protocol.Microdollars { return c.Of(p.Terms) })
 	}
 	add("(room)", func(p record.Priced) protocol.Microdollars { return p.Room })
 	phrase.Wrap(out, costsTitle(h, head))

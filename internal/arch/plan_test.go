@@ -41,7 +41,8 @@ var plan = []line{
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
 	{"coordinator/phrase", pure, "protocol", "", "prints values for people, whoever says them"},
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
-	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
+	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
+	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 
