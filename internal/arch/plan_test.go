@@ -46,6 +46,9 @@ var plan = []line{
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 
+	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
+	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
+
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
 	{"scenarios/six-regions", shell, "", "", "files in the binary"},

@@ -1,0 +1,90 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Fault is a way in which a model fails to answer.
+type Fault string
+
+// The faults.
+const (
+	Late        Fault = "late"        // no whole reply before the context ended
+	Unreachable Fault = "unreachable" // no connection, or it broke
+	Status      Fault = "status"      // the server answered with an error: see Error.Status
+	Garbled     Fault = "garbled"     // a reply that is not in the format, or not JSON where that was asked for
+	Cut         Fault = "cut"         // a reply without its end
+	Empty       Fault = "empty"
+	TooBig      Fault = "too-big"
+	Declined    Fault = "declined" // the model or its filter refuses
+	ToolCall    Fault = "tool-call"
+	OverBudget  Fault = "over-budget" // a limit of ours; the server was not asked
+)
+
+// An Error is why there is no reply.
+type Error struct {
+	Fault  Fault
+	Status int           // of HTTP; 0: there was none
+	Retry  time.Duration // the server asks not to be asked again before; 0: it does not say
+	Detail string        // for people; printable, short, without the key
+}
+
+func (e *Error) Error() string {
+	s := "llm: " + string(e.Fault)
+	if e.Status != 0 {
+		s += fmt.Sprintf(" %d", e.Status)
+	}
+	return s + ": " + e.Detail
+}
+
+// Is lets errors.Is compare the fault alone.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Fault == e.Fault
+}
+
+// A Key is a secret. It prints as stars, and comes from a file or from the
+// environment, never from a flag.
+type Key string
+
+// String returns what may be seen of the key.
+func (k Key) String() string {
+	if k == "" {
+		return ""
+	}
+	return "***"
+}
+
+// GoString is String, so that no format shows the key.
+func (k Key) GoString() string { return k.String() }
+
+// MarshalText is String, so that no encoder shows the key.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// scrub returns s without the key.
+func (k Key) scrub(s string) string {
+	if k == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, string(k), "***")
+}
+
+// clean returns the beginning of s as a line that a terminal may show.
+func clean(s string) string {
+	const most = 300
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case b.Len() >= most:
+			return b.String() + "..."
+		case unicode.IsPrint(r) && r != unicode.ReplacementChar:
+			b.WriteRune(r)
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}

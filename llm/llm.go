@@ -1,0 +1,237 @@
+// Package llm is the one door to language models. It speaks to servers in the
+// format of OpenAI's chat completions (Ollama, vLLM and most hosted services),
+// or of Anthropic's messages, through langchaingo, which nothing else imports.
+//
+// A model is asked one thing at a time and says one thing back: no tools, no
+// streams, no memory. What the library lets through is an error here: a reply
+// cut short, refused, empty, too long, with tool calls, or not JSON where JSON
+// was asked for; a panic of the client; a server that hangs. See [Fault].
+//
+// Promises: Ask returns when its context ends, whatever the server does; the
+// key stands in no reply and no error; no more calls and tokens are spent in
+// an hour than the limits allow; of the environment only a proxy is read.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+)
+
+// An API is a wire format.
+type API string
+
+// The formats.
+const (
+	OpenAI    API = "openai" // the default
+	Anthropic API = "anthropic"
+)
+
+// A Config says where a model is and what it may cost. The zero of a field is
+// its default; URL and Model have none.
+type Config struct {
+	API   API
+	URL   string // before "/chat/completions" or "/messages": "http://127.0.0.1:11434/v1"
+	Model string
+	Key   Key
+
+	Wait     time.Duration // for a reply, where the context has no deadline; default 30s
+	MaxReply int64         // bytes of a reply on the wire; default 1 MiB
+	Hourly   Limit
+	Tariff   Tariff
+
+	Transport http.RoundTripper // default: plain HTTP; see also [Cassette]
+	Now       func() time.Time  // default: the clock
+}
+
+// A Prompt is what is asked.
+type Prompt struct {
+	System, User string
+	Images       [][]byte        // PNG
+	Schema       json.RawMessage // of the reply, which must then be one JSON value; nil: text
+	Name         string          // of the schema
+	Tokens       int             // most in the reply; default 512
+}
+
+// A Reply is a whole answer.
+type Reply struct {
+	Text    string
+	In, Out int // tokens, as the server counts; from the length of the text if it does not
+	Took    time.Duration
+}
+
+// A Model is one model of one server. Its methods may be called from several
+// goroutines.
+type Model struct {
+	cfg   Config
+	chat  llms.Model
+	spent meter
+}
+
+// Open returns a model. It does not speak to the server yet.
+func Open(cfg Config) (*Model, error) {
+	if cfg.API == "" {
+		cfg.API = OpenAI
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = 30 * time.Second
+	}
+	if cfg.MaxReply == 0 {
+		cfg.MaxReply = 1 << 20
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	u, err := checkURL(cfg.URL, cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Model == "" {
+		return nil, errors.New("llm: no model is named; say which one the server shall run")
+	}
+	m := &Model{cfg: cfg, spent: meter{limit: cfg.Hourly, tariff: cfg.Tariff}}
+	m.chat, err = backend(cfg, u)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %s", cfg.Key.scrub(err.Error()))
+	}
+	return m, nil
+}
+
+// checkURL refuses what would send a key where others can read it.
+func checkURL(raw string, key Key) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("llm: url %q: want http://HOST/v1 or https://HOST/v1", key.scrub(raw))
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("llm: url: it holds a user, a query or a fragment; hand the key over in a file or in the environment")
+	}
+	ip := net.ParseIP(u.Hostname())
+	if key != "" && u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("llm: url %s: the key would cross the network in clear; use https, or no key", u)
+	}
+	return u, nil
+}
+
+// Name returns the model's name.
+func (m *Model) Name() string { return m.cfg.Model }
+
+// Spent returns what the model has cost so far.
+func (m *Model) Spent() Spent { return m.spent.total() }
+
+// Ask puts a prompt to the model. An error is an [*Error].
+func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
+	if p.Tokens == 0 {
+		p.Tokens = 512
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.cfg.Wait)
+		defer cancel()
+	}
+	began := m.cfg.Now()
+	// A token is a byte at the least; four is usual.
+	guess := (len(p.System)+len(p.User)+len(p.Schema))/4 + p.Tokens
+	if !m.spent.reserve(began, guess) {
+		return Reply{}, &Error{Fault: OverBudget, Detail: "the calls or tokens of this hour are spent"}
+	}
+	type outcome struct {
+		reply Reply
+		err   error
+	}
+	done := make(chan outcome, 1) // a reply that comes too late must not wait for a reader
+	go func() {
+		r, err := m.call(ctx, p)
+		done <- outcome{r, err}
+	}()
+	var out outcome
+	select {
+	case out = <-done:
+	case <-ctx.Done():
+		out.err = &Error{Fault: Late, Detail: "no whole reply in time"}
+	}
+	if out.err != nil {
+		m.spent.settle(guess, 0, 0, false)
+		return Reply{}, m.explain(ctx, out.err)
+	}
+	m.spent.settle(guess, out.reply.In, out.reply.Out, true)
+	out.reply.Took = m.cfg.Now().Sub(began)
+	return out.reply, nil
+}
+
+// explain makes an error of ours from any, without the key.
+func (m *Model) explain(ctx context.Context, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Fault: Garbled, Detail: err.Error()}
+	}
+	if ctx.Err() != nil { // the library rewrites the error of a context that ended
+		e = &Error{Fault: Late, Detail: "no whole reply in time"}
+	}
+	e.Detail = m.cfg.Key.scrub(clean(e.Detail))
+	return e
+}
+
+// call speaks to the server, and judges what comes back.
+func (m *Model) call(ctx context.Context, p Prompt) (reply Reply, err error) {
+	x := &exchange{prompt: p}
+	defer func() {
+		if v := recover(); v != nil {
+			reply, err = Reply{}, &Error{Fault: Garbled, Detail: fmt.Sprint("the client panicked: ", v)}
+		}
+	}()
+	resp, err := m.chat.GenerateContent(context.WithValue(ctx, exchangeKey{}, x), messages(m.cfg.API, p), llms.WithMaxTokens(p.Tokens))
+	switch {
+	case ctx.Err() != nil:
+		return Reply{}, &Error{Fault: Late, Detail: "no whole reply in time"}
+	case x.fault != nil:
+		return Reply{}, x.fault
+	case err != nil:
+		return Reply{}, err
+	}
+	text, err := whole(m.cfg.API, resp)
+	if err != nil {
+		return Reply{}, err
+	}
+	if p.Schema != nil && !json.Valid([]byte(text)) {
+		return Reply{}, &Error{Fault: Garbled, Detail: "the reply is not JSON"}
+	}
+	reply.Text = m.cfg.Key.scrub(text)
+	reply.In, reply.Out = x.tokens(len(text))
+	return reply, nil
+}
+
+// whole returns the text of a reply, if it is one and whole.
+func whole(api API, r *llms.ContentResponse) (string, error) {
+	var text strings.Builder
+	for i, c := range r.Choices {
+		if c == nil || api == OpenAI && i > 0 {
+			continue // Anthropic's blocks are choices to the library; other choices were not asked for
+		}
+		switch c.StopReason {
+		case "length", "max_tokens":
+			return "", &Error{Fault: Cut, Detail: "the reply ends at its most tokens"}
+		case "content_filter", "refusal":
+			return "", &Error{Fault: Declined, Detail: "the server withholds the reply"}
+		}
+		if len(c.ToolCalls) > 0 || c.FuncCall != nil {
+			return "", &Error{Fault: ToolCall, Detail: "the reply calls a tool, and none was offered"}
+		}
+		text.WriteString(c.Content)
+	}
+	if strings.TrimSpace(text.String()) == "" {
+		return "", &Error{Fault: Empty, Detail: "the reply is empty"}
+	}
+	return text.String(), nil
+}

@@ -1,0 +1,247 @@
+package llm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/llm/rogue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = llm.Key("sk-very-secret-17")
+
+var apis = []llm.API{llm.OpenAI, llm.Anthropic}
+
+// serve starts a server and opens a model of it.
+func serve(t *testing.T, api llm.API, b rogue.Behaviour, change ...func(*llm.Config)) (*llm.Model, *rogue.Server) {
+	t.Helper()
+	s, err := rogue.Start(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
+	cfg := llm.Config{API: api, URL: s.URL(), Model: "small-1", Key: secret, Transport: transport}
+	for _, c := range change {
+		c(&cfg)
+	}
+	m, err := llm.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, s
+}
+
+var prompt = llm.Prompt{System: "be brief", User: "which?", Name: "verdict", Schema: json.RawMessage(`{"type":"object"}`), Tokens: 77}
+
+func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
+	for _, api := range apis {
+		bads := rogue.Faults()
+		if api == llm.OpenAI {
+			bads = append(bads, rogue.OfOpenAI()...)
+		}
+		for _, bad := range bads {
+			t.Run(fmt.Sprint(api, "/", bad.Name), func(t *testing.T) {
+				t.Parallel()
+				m, _ := serve(t, api, bad.Do)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				if bad.Fault == "late" {
+					ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+				}
+				defer cancel()
+				r, err := m.Ask(ctx, prompt)
+				var e *llm.Error
+				if !errors.As(err, &e) || string(e.Fault) != bad.Fault || r != (llm.Reply{}) {
+					t.Fatalf("Ask = %+v, %v; want fault %s", r, err, bad.Fault)
+				}
+				if strings.HasPrefix(bad.Name, "answers 429") && (e.Status != 429 || e.Retry != 7*time.Second) {
+					t.Errorf("%+v: want status 429, and 7 s", e)
+				}
+				if strings.Contains(fmt.Sprintf("%v %+v %#v", e, e, e), string(secret)) {
+					t.Errorf("the error tells the key: %v", e)
+				}
+			})
+		}
+	}
+}
+
+// Half a reply must never be taken for a whole one, however the race between
+// deadline and reader goes.
+func TestADeadlineInTheMiddleIsAlwaysAnError(t *testing.T) {
+	for _, bad := range rogue.Faults()[:3] {
+		m, _ := serve(t, llm.OpenAI, bad.Do)
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i)*time.Millisecond)
+				defer cancel()
+				if _, err := m.Ask(ctx, prompt); !errors.Is(err, &llm.Error{Fault: llm.Late}) {
+					t.Errorf("%s: Ask = %v; want late", bad.Name, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestWhatIsAskedArrives(t *testing.T) {
+	for _, api := range apis {
+		m, s := serve(t, api, rogue.Say(`{"choice":"k2"}`))
+		p := prompt
+		p.Images = [][]byte{{0x89, 'P', 'N', 'G', 13, 10}}
+		r, err := m.Ask(t.Context(), p)
+		if err != nil || r.Text != `{"choice":"k2"}` || r.In != 21 || r.Out != 7 {
+			t.Fatalf("%s: Ask = %+v, %v", api, r, err)
+		}
+		sent := string(s.Requests()[0])
+		for _, want := range []string{`"small-1"`, "be brief", "which?", `"max_tokens":77`, "iVBORw", "image"} {
+			if !strings.Contains(sent, want) {
+				t.Errorf("%s: %s lacks %s", api, sent, want)
+			}
+		}
+		if api == llm.OpenAI && !strings.Contains(sent, `"response_format":{"json_schema":{"name":"verdict","schema":{"type":"object"},"strict":true},"type":"json_schema"}`) {
+			t.Errorf("%s has no schema", sent)
+		}
+	}
+}
+
+func TestEachCallHasItsOwnSchema(t *testing.T) {
+	m, _ := serve(t, llm.OpenAI, rogue.Answer(func(body []byte) string {
+		var r struct {
+			Format struct {
+				Schema struct {
+					Name string `json:"name"`
+				} `json:"json_schema"`
+			} `json:"response_format"`
+			Messages []struct{ Content string } `json:"messages"`
+		}
+		_ = json.Unmarshal(body, &r)
+		return fmt.Sprintf(`"%s %s"`, r.Format.Schema.Name, r.Messages[len(r.Messages)-1].Content)
+	}))
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			p := prompt
+			p.Name, p.User = fmt.Sprint("s", i), fmt.Sprint("u", i)
+			if r, err := m.Ask(t.Context(), p); err != nil || r.Text != fmt.Sprintf(`"s%d u%d"`, i, i) {
+				t.Errorf("call %d: %+v, %v", i, r, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTheKeyIsNeverTold(t *testing.T) {
+	for _, api := range apis {
+		m, _ := serve(t, api, rogue.Say(`{"key":"`+string(secret)+`"}`))
+		if r, err := m.Ask(t.Context(), prompt); err != nil || strings.Contains(r.Text, string(secret)) {
+			t.Errorf("%s: Ask = %+v, %v", api, r, err)
+		}
+		m, _ = serve(t, api, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+			http.Error(w, "bad key "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+"\x1b[2J", http.StatusUnauthorized)
+		})
+		_, err := m.Ask(t.Context(), prompt)
+		if err == nil || strings.Contains(err.Error(), string(secret)) || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "bad key") {
+			t.Errorf("%s: %v", api, err)
+		}
+	}
+	if s := fmt.Sprintf("%v %+v %#v %q", secret, llm.Config{Key: secret}, llm.Config{Key: secret}, secret); strings.Contains(s, string(secret)) {
+		t.Errorf("a key prints as %s", s)
+	}
+}
+
+func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-from-the-environment")
+	t.Setenv("OPENAI_ORGANIZATION", "org-from-the-environment")
+	t.Setenv("ANTHROPIC_API_KEY", "sk-from-the-environment")
+	for _, api := range apis {
+		headers := make(chan http.Header, 1)
+		m, _ := serve(t, api, func(w http.ResponseWriter, r *http.Request, b []byte) {
+			headers <- r.Header
+			rogue.Say("{}")(w, r, b)
+		}, func(c *llm.Config) { c.Key = "" })
+		if _, err := m.Ask(t.Context(), prompt); err != nil {
+			t.Fatal(err)
+		}
+		if h := fmt.Sprint(<-headers); strings.Contains(h, "environment") || strings.Contains(h, "no-key") {
+			t.Errorf("%s: sent %s", api, h)
+		}
+	}
+}
+
+func TestLimitsHoldUnderALoop(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	m, s := serve(t, llm.OpenAI, rogue.Say("{}"), func(c *llm.Config) {
+		c.Hourly, c.Tariff = llm.Limit{Calls: 5, Tokens: 100_000}, llm.Tariff{In: 1_000_000, Out: 2_000_000}
+		c.Now = func() time.Time { return now }
+	})
+	refused := 0
+	for range 50 {
+		if _, err := m.Ask(t.Context(), prompt); errors.Is(err, &llm.Error{Fault: llm.OverBudget}) {
+			refused++
+		}
+	}
+	if refused != 45 || len(s.Requests()) != 5 {
+		t.Errorf("refused %d of 50, sent %d", refused, len(s.Requests()))
+	}
+	if got, want := m.Spent(), (llm.Spent{Calls: 5, In: 105, Out: 35, Microdollars: 175}); got != want {
+		t.Errorf("Spent = %+v; want %+v", got, want)
+	}
+	now = now.Add(time.Hour)
+	if _, err := m.Ask(t.Context(), prompt); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+	m, _ = serve(t, llm.OpenAI, rogue.Say("{}"), func(c *llm.Config) { c.Hourly.Tokens = 100 })
+	for i, want := range []bool{true, false} {
+		if _, err := m.Ask(t.Context(), prompt); (err == nil) != want {
+			t.Errorf("call %d at 100 tokens an hour: %v", i, err)
+		}
+	}
+}
+
+func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		cfg  llm.Config
+		want string
+	}{
+		{"no url", llm.Config{Model: "m"}, "want http"},
+		{"a file", llm.Config{URL: "file:///etc/passwd", Model: "m"}, "want http"},
+		{"a key in the url", llm.Config{URL: "https://u:" + string(secret) + "@host/v1", Model: "m", Key: secret}, "user"},
+		{"a key in a query", llm.Config{URL: "https://host/v1?key=" + string(secret), Model: "m", Key: secret}, "query"},
+		{"a key in clear", llm.Config{URL: "http://192.0.2.1/v1", Model: "m", Key: secret}, "https"},
+		{"no model", llm.Config{URL: "http://127.0.0.1/v1"}, "no model"},
+		{"no such format", llm.Config{URL: "http://127.0.0.1/v1", Model: "m", API: "telex"}, "telex"},
+	} {
+		_, err := llm.Open(tc.cfg)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), string(secret)) {
+			t.Errorf("%s: Open = %v; want %q in it", tc.name, err, tc.want)
+		}
+	}
+	for _, url := range []string{"http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://[::1]:1/v1", "https://host/v1"} {
+		if _, err := llm.Open(llm.Config{URL: url, Model: "m", Key: secret}); err != nil {
+			t.Errorf("Open(%s) = %v", url, err)
+		}
+	}
+}
+
+func TestAClosedPortIsUnreachable(t *testing.T) {
+	m, err := llm.Open(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Ask(t.Context(), prompt); !errors.Is(err, &llm.Error{Fault: llm.Unreachable}) {
+		t.Errorf("Ask = %v; want unreachable", err)
+	}
+}

@@ -1,0 +1,71 @@
+package llm
+
+import (
+	"sync"
+	"time"
+)
+
+// A Limit bounds what is spent in an hour by the clock; zero is no limit.
+type Limit struct{ Calls, Tokens int }
+
+// A Tariff is what tokens cost, in microdollars per million.
+type Tariff struct{ In, Out int64 }
+
+// Spent is what a model has cost.
+type Spent struct {
+	Calls        int   `json:"calls"`
+	Failed       int   `json:"failed"`
+	In           int   `json:"tokens_in"`
+	Out          int   `json:"tokens_out"`
+	Microdollars int64 `json:"microdollars"`
+}
+
+// A meter counts calls and tokens, of all time and of this hour.
+type meter struct {
+	limit  Limit
+	tariff Tariff
+
+	mu    sync.Mutex
+	all   Spent
+	hour  time.Time
+	calls int
+	spent int // tokens; those of open calls as guessed
+}
+
+// reserve reports whether a call of so many tokens is within the limits, and
+// counts it as spent until settle.
+func (m *meter) reserve(now time.Time, tokens int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := now.Truncate(time.Hour); !h.Equal(m.hour) {
+		m.hour, m.calls, m.spent = h, 0, 0
+	}
+	if m.limit.Calls > 0 && m.calls >= m.limit.Calls || m.limit.Tokens > 0 && m.spent+tokens > m.limit.Tokens {
+		return false
+	}
+	m.calls++
+	m.spent += tokens
+	return true
+}
+
+// settle replaces the guess by what was counted. A call that failed may have
+// cost as much as was guessed; it stays spent of the hour.
+func (m *meter) settle(guess, in, out int, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.Calls++
+	if !ok {
+		m.all.Failed++
+		return
+	}
+	m.spent += in + out - guess
+	m.all.In += in
+	m.all.Out += out
+	m.all.Microdollars += (int64(in)*m.tariff.In + int64(out)*m.tariff.Out) / 1_000_000
+}
+
+func (m *meter) total() Spent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all
+}
