@@ -7,8 +7,12 @@
 // It knows of prices and carbon only what its feed has told it.
 //
 // What it promises: an offer is a price, not a place. An award is planned
-// again; if the room is gone the agent declines. Once it accepts, the job is
-// started, or waits in the site's own queue if the award says so.
+// again; if the room is gone the agent declines. Once it accepts and the
+// coordinator confirms that, the job is started, or waits in the site's own queue
+// if the award says so. An accept that is not confirmed before its lease ends is
+// taken back.
+//
+// What must survive a restart are facts: see [Agent.Facts].
 package agents
 
 import (
@@ -22,6 +26,7 @@ type Config struct {
 	Site    string
 	Habit   Habit
 	Network Network
+	Life    uint32 // how often this agent was begun anew: see protocol.Mouth
 }
 
 // A Habit is how an agent bids. The zero Habit offers the earliest start, on
@@ -57,10 +62,14 @@ type Agent struct {
 	curve   *grid.Curve      // of outlook
 	greeted bool
 	called  protocol.Time                   // when last
+	call    protocol.Message                // the last one, without its jobs
 	asked   map[protocol.JobID]protocol.Job // of the last call
 	epochs  map[protocol.JobID]uint64       // highest award heard of jobs here
 	queue   []reserved
-	looked  protocol.Time // when the queue was last gone through for jobs to start
+	owed    []owed             // words to be said again, soonest first
+	facts   []protocol.Message // of the last step
+	won     protocol.Award     // restoring: the last one
+	looked  protocol.Time      // when the queue was last gone through for jobs to start
 	live    map[protocol.JobID]*live
 	pools   []protocol.Pool                  // that the market was told of
 	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
@@ -68,12 +77,16 @@ type Agent struct {
 
 // A reserved job is accepted and waits for room.
 type reserved struct {
-	job   protocol.Job
-	award protocol.Award
+	job     protocol.Job
+	award   protocol.Award
+	granted bool // the coordinator confirmed our accept
 }
 
-// A live job is in the hands' care.
+// A live job has its place, and once it is granted is in the hands' care.
 type live struct {
+	launch  protocol.Launch
+	granted bool   // the coordinator confirmed our accept
+	running bool   // the hands said so
 	epoch   uint64 // of the launch
 	award   uint64 // latest epoch under which it was accepted
 	started protocol.Time
@@ -89,7 +102,7 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g,
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site), Life: cfg.Life}, fleet: f, grid: g,
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),
@@ -98,13 +111,17 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 }
 
 // Due implements bus.Machine. An agent introduces itself as soon as it lives and
-// knows of a node; from then on it speaks when spoken to, and when a job of its queue is to start.
+// knows of a node; from then on it speaks when spoken to, when a job of its queue
+// is to start, and when it was not answered.
 func (a *Agent) Due() (due protocol.Time) {
 	if !a.greeted {
 		if a.fleet.Empty() {
 			return 0
 		}
 		return 1
+	}
+	if len(a.owed) > 0 {
+		due = a.owed[0].due
 	}
 	for _, r := range a.queue {
 		if t := r.after(); t > a.looked && (due == 0 || t < due) {
@@ -116,18 +133,22 @@ func (a *Agent) Due() (due protocol.Time) {
 
 // Tick implements bus.Machine.
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
+	a.facts = a.facts[:0]
 	a.looked = now
-	if a.greeted {
-		return a.advance(now)
+	var said []protocol.Message
+	if !a.greeted {
+		if a.fleet.Empty() {
+			return nil
+		}
+		said = a.hello(now)
 	}
-	if a.fleet.Empty() {
-		return nil
-	}
-	return a.hello(now)
+	said = append(said, a.remind(now)...)
+	return append(said, a.advance(now)...)
 }
 
 // Step implements bus.Machine.
 func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	a.facts = a.facts[:0]
 	if !a.ears.New(m) {
 		return nil
 	}
@@ -135,14 +156,21 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	case protocol.Coordinator:
 		switch b := m.Body.(type) {
 		case protocol.Call:
+			a.call = m
 			return a.offer(now, b)
 		case protocol.Award:
-			return a.awarded(now, b)
+			return a.awarded(now, m, b)
+		case protocol.Confirm:
+			return a.confirmed(now, m, b)
+		case protocol.Cancel:
+			return a.cancel(now, b)
+		case protocol.Settled:
+			a.settled(m, b)
 		}
 	case protocol.Hands(a.cfg.Site):
 		switch b := m.Body.(type) {
 		case protocol.Started:
-			a.started(now, b)
+			a.started(now, m, b)
 		case protocol.Exited:
 			return a.exited(now, b)
 		case protocol.Lost:

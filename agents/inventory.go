@@ -13,10 +13,18 @@ import (
 // market is told when the site has become another.
 func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	a.fleet.Survey(now, v.Nodes)
+	for _, id := range slices.Sorted(maps.Keys(a.live)) { // of a former life, whose nodes were not known yet
+		if l := a.live[id]; a.fleet.Running(id) == nil {
+			a.fleet.Adopt(l.launch, l.started)
+		}
+	}
 	for _, h := range v.Held {
 		id := h.Launch.Job.ID
 		if a.live[id] == nil && a.fleet.Adopt(h.Launch, h.Since) {
-			a.live[id] = &live{epoch: h.Launch.Epoch, award: h.Launch.Epoch, started: h.Since, moved: a.cfg.Network.emits(h.Launch.Job, a.cfg.Site)}
+			a.live[id] = &live{
+				launch: h.Launch, granted: true, running: true, epoch: h.Launch.Epoch, award: h.Launch.Epoch,
+				started: h.Since, moved: a.cfg.Network.emits(h.Launch.Job, a.cfg.Site),
+			}
 			a.epochs[id] = max(a.epochs[id], h.Launch.Epoch)
 		}
 	}
@@ -40,14 +48,11 @@ const rest = 5 * time.Minute
 // lost gives a job back to the market that the hands could not keep running.
 func (a *Agent) lost(now protocol.Time, x protocol.Lost) []protocol.Message {
 	l := a.live[x.Job]
-	if l == nil || l.epoch != x.Epoch {
+	if l == nil || l.epoch != x.Epoch || !l.granted {
 		return nil // said twice, or not ours
 	}
-	delete(a.live, x.Job)
-	delete(a.epochs, x.Job)
-	a.fleet.End(now, x.Job)
 	maps.DeleteFunc(a.rests, func(_ protocol.JobID, until protocol.Time) bool { return until <= now })
 	a.rests[x.Job] = now.Add(rest)
-	said := a.say(now, protocol.Coordinator, protocol.Decline{Job: x.Job, Epoch: l.award, Why: x.Why})
-	return append(said, a.advance(now)...)
+	delete(a.epochs, x.Job)
+	return a.giveBack(now, x.Job, l.award, x.Why)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// awarded starts a job that we won, puts it into the site's queue if the award
-// says so, or declines.
-func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message {
+// awarded gives a job that we won its place, puts it into the site's queue if the
+// award says so, or declines. The job starts when our accept is confirmed.
+func (a *Agent) awarded(now protocol.Time, m protocol.Message, w protocol.Award) []protocol.Message {
 	decline := func(c protocol.Code) []protocol.Message {
 		return a.say(now, protocol.Coordinator, protocol.Decline{Job: w.Job, Epoch: w.Epoch, Why: protocol.Reason{Code: c}})
 	}
@@ -23,30 +23,37 @@ func (a *Agent) awarded(now protocol.Time, w protocol.Award) []protocol.Message 
 	case now > w.Lease:
 		return decline(protocol.RoomGone)
 	}
-	if said := a.again(now, w); said != nil {
+	if start, ok := a.again(w); ok {
+		return a.accept(now, m, w, start)
+	}
+	a.noteCall(job)
+	r := reserved{job: job, award: w}
+	if w.Option.Start <= now && a.start(now, r) {
+		said := a.accept(now, m, w, now)
+		a.notePlan(now, w.Job)
 		return said
 	}
-	start, launch, ok := w.Option.Start, protocol.Launch{}, false
-	if start <= now {
-		launch, ok = a.start(now, job, w)
-	}
-	switch {
-	case ok:
-		start = now
-	case !w.Queue:
+	if !w.Queue {
 		return decline(protocol.RoomGone)
-	default:
-		if start, ok = a.enqueue(now, job, w); !ok {
-			return decline(protocol.RoomGone)
-		}
-		ok = false
 	}
-	a.epochs[w.Job] = w.Epoch
-	said := a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
-	if ok {
-		return append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
+	start, ok := a.enqueue(now, r)
+	if !ok {
+		return decline(protocol.RoomGone)
 	}
+	said := a.accept(now, m, w, start)
 	return append(said, a.advance(now)...)
+}
+
+// accept says that we keep a job, until that is confirmed.
+func (a *Agent) accept(now protocol.Time, m protocol.Message, w protocol.Award, start protocol.Time) []protocol.Message {
+	a.epochs[w.Job] = w.Epoch
+	said := a.owe(now, owed{
+		job: w.Job, epoch: w.Epoch, until: w.Lease, to: protocol.Coordinator,
+		body: protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start},
+	})
+	a.note(m)
+	a.note(said)
+	return []protocol.Message{said}
 }
 
 // tardy is how much later than it was sold a job may find room, before the
@@ -56,16 +63,15 @@ const tardy = 15 * time.Minute
 // enqueue puts a job into the queue and returns when it is expected to start. A
 // job of several GPUs has a node set aside at once: nothing else would ever
 // leave it one.
-func (a *Agent) enqueue(now protocol.Time, j protocol.Job, w protocol.Award) (start protocol.Time, ok bool) {
-	r := reserved{j, w}
-	start = w.Option.Start
-	if j.GPUs > 1 {
+func (a *Agent) enqueue(now protocol.Time, r reserved) (start protocol.Time, ok bool) {
+	start = r.award.Option.Start
+	if r.job.GPUs > 1 {
 		if at, ok := a.keep(now, r); ok {
 			start = at
 		}
 	}
-	if a.cfg.Habit.Later && start > w.Option.Start.Add(tardy) {
-		a.fleet.Free(j.ID)
+	if a.cfg.Habit.Later && start > r.award.Option.Start.Add(tardy) {
+		a.fleet.Free(r.job.ID)
 		return 0, false
 	}
 	a.queue = append(a.queue, r)
@@ -90,34 +96,33 @@ func (a *Agent) keep(now protocol.Time, r reserved) (from protocol.Time, ok bool
 	return a.fleet.Keep(now, r.job, model, max(r.after(), now), o.Finish.Sub(o.Start))
 }
 
-// again accepts a newer award of a job that is here already, because the market
+// again takes up a newer award of a job that is here already, because the market
 // missed or would not hear the first accept. The job is not started twice.
-func (a *Agent) again(now protocol.Time, w protocol.Award) []protocol.Message {
-	start := protocol.Time(0)
+func (a *Agent) again(w protocol.Award) (start protocol.Time, ok bool) {
 	if l := a.live[w.Job]; l != nil {
-		l.award, start = w.Epoch, l.started
-	}
-	for i := range a.queue {
-		if a.queue[i].job.ID == w.Job {
-			a.queue[i].award, start = w, w.Option.Start
+		l.award = w.Epoch
+		if !l.granted {
+			l.epoch, l.launch.Epoch = w.Epoch, w.Epoch
 		}
+		return l.started, true
 	}
-	if start == 0 {
-		return nil
+	if i := a.queued(w.Job); i >= 0 {
+		a.queue[i].award = w
+		return w.Option.Start, true
 	}
-	a.epochs[w.Job] = w.Epoch
-	return a.say(now, protocol.Coordinator, protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start})
+	return 0, false
 }
 
-// start places a job and returns what to tell the hands, or false if there is
-// no room.
-func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (launch protocol.Launch, ok bool) {
+// start gives a job its place, and reports whether there is room. It is launched
+// when the accept is confirmed.
+func (a *Agent) start(now protocol.Time, r reserved) bool {
+	job, w := r.job, r.award
 	var way fleet.Way
 	if a.cfg.Habit.Choose && job.GPUs > 0 {
 		ways, _ := a.fleet.Ways(job)
 		i := slices.IndexFunc(ways, func(x fleet.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
 		if i < 0 {
-			return launch, false
+			return false
 		}
 		way = ways[i]
 	} else if plain, _, ok := a.fleet.Plain(now, job); ok {
@@ -129,13 +134,16 @@ func (a *Agent) start(now protocol.Time, job protocol.Job, w protocol.Award) (la
 	move := a.cfg.Network.takes(job, a.cfg.Site)
 	run, ok := a.fleet.Start(now, job, way, move)
 	if !ok {
-		return launch, false
+		return false
 	}
-	a.live[job.ID] = &live{epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site)}
-	return protocol.Launch{
-		Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
-		Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power, Task: w.Task,
-	}, true
+	a.live[job.ID] = &live{
+		launch: protocol.Launch{
+			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
+			Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power, Task: w.Task,
+		},
+		granted: r.granted, epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site),
+	}
+	return true
 }
 
 // advance starts what it can of the queue, in its order. The first job that
@@ -146,8 +154,11 @@ func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
 	a.queue = nil
 	for _, r := range waiting {
 		if r.after() <= now {
-			if launch, ok := a.start(now, r.job, r.award); ok {
-				said = append(said, a.mouth.Say(now, protocol.Hands(a.cfg.Site), launch))
+			if a.start(now, r) {
+				a.notePlan(now, r.job.ID)
+				if r.granted {
+					said = append(said, a.owe(now, a.launch(r.job.ID, a.live[r.job.ID])))
+				}
 				continue
 			}
 		}
@@ -162,9 +173,19 @@ func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
 	return said
 }
 
-func (a *Agent) started(now protocol.Time, s protocol.Started) {
-	if l := a.live[s.Job]; l != nil && l.epoch == s.Epoch {
-		l.started = now
+// started notes that a job runs. Should its end not be heard, the hands are asked
+// a while after it was due.
+func (a *Agent) started(now protocol.Time, m protocol.Message, s protocol.Started) {
+	l := a.live[s.Job]
+	if l == nil || l.epoch != s.Epoch || !l.granted {
+		return
+	}
+	if !l.running {
+		a.note(m)
+		l.running, l.started = true, now
+	}
+	if o := a.owes(s.Job); o != nil && o.to == protocol.Hands(a.cfg.Site) {
+		a.later(max(now, l.started.Add(l.launch.Run)).Add(mostWait), a.launch(s.Job, l))
 	}
 }
 
@@ -172,19 +193,33 @@ func (a *Agent) started(now protocol.Time, s protocol.Started) {
 // really cost.
 func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message {
 	l := a.live[x.Job]
-	if l == nil || l.epoch != x.Epoch {
+	if l == nil || l.epoch != x.Epoch || !l.granted {
 		return nil // said twice, or not ours
 	}
-	run := a.fleet.Running(x.Job)
-	delete(a.live, x.Job)
-	delete(a.epochs, x.Job)
-	a.fleet.End(now, x.Job)
 	bill, _ := a.grid.Bill(x.Draw)
-	said := a.say(now, protocol.Coordinator, protocol.Done{
-		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: run.Node, Devices: run.Devices(),
+	done := protocol.Done{
+		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed,
-	})
-	return append(said, a.advance(now)...)
+	}
+	a.over(now, x.Job)
+	said := a.owe(now, owed{job: x.Job, epoch: l.award, to: protocol.Coordinator, body: done})
+	a.note(said)
+	return append([]protocol.Message{said}, a.advance(now)...)
+}
+
+// over gives back the room of a job that ran.
+func (a *Agent) over(now protocol.Time, id protocol.JobID) {
+	delete(a.live, id)
+	delete(a.epochs, id)
+	a.fleet.End(now, id)
+}
+
+// settled takes in that the market has our report of a job.
+func (a *Agent) settled(m protocol.Message, s protocol.Settled) {
+	if o := a.owes(s.Job); o != nil && s.Site == a.cfg.Site && isDone(o.body) {
+		a.note(m)
+		a.drop(s.Job)
+	}
 }
 
 // read reports an hour of the site to the market.

@@ -239,7 +239,7 @@ func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
 	s := newSite(t, Habit{}, 4)
 	s.call(job("train", 1))
 	m := s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100"}, Lease: s.now})
-	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 2 || second != nil {
+	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 1 || second != nil {
 		t.Errorf("said %v, then %v", first, second)
 	}
 }

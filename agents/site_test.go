@@ -92,8 +92,20 @@ func (s *site) award(j protocol.Job, epoch uint64, queue bool) []protocol.Messag
 	return s.give(protocol.Award{Job: j.ID, Epoch: epoch, Option: m.Options[0], Queue: queue, Lease: s.now.Add(10 * time.Second)})
 }
 
+// give says an award, and confirms the accept if there is one.
 func (s *site) give(a protocol.Award) []protocol.Message {
-	return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+	said := s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+	for _, m := range said {
+		if x, ok := m.Body.(protocol.Accept); ok {
+			said = append(said, s.confirm(x.Job, x.Epoch, protocol.Stands)...)
+		}
+	}
+	return said
+}
+
+// confirm has the coordinator say what its books say of a job.
+func (s *site) confirm(id protocol.JobID, epoch uint64, c protocol.Code) []protocol.Message {
+	return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Confirm{Job: id, Epoch: epoch, Code: c}))
 }
 
 // exit has the hands report the end of a job.

@@ -71,7 +71,24 @@ type (
 		Why   Reason `msgpack:"w"`
 	}
 
-	// Launch tells the hands to run a job now.
+	// Confirm says that what its listener said of a job is on the
+	// coordinator's books, and what follows: see [Taken], [Stands], [Void] and
+	// [Closed]. A site launches no job before it is told that its Accept stands.
+	Confirm struct {
+		Job   JobID  `msgpack:"j"`
+		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a Submit
+		Code  Code   `msgpack:"c"`
+	}
+
+	// Cancel asks that a job not be run, or be stopped: a submitter asks the
+	// coordinator, the coordinator the site, the site its hands.
+	Cancel struct {
+		Job   JobID  `msgpack:"j"`
+		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a submitter
+	}
+
+	// Launch tells the hands to run a job now. Said again under the same epoch
+	// it asks how the job stands: Started if it runs, Exited if it has ended.
 	Launch struct {
 		Job     Job           `msgpack:"j"`
 		Epoch   uint64        `msgpack:"e"`
@@ -184,6 +201,13 @@ type (
 	Held struct {
 		Launch Launch `msgpack:"l"`
 		Since  Time   `msgpack:"s"`
+	}
+
+	// Drain asks the coordinator to send no more jobs to a site, or, with Over,
+	// to send it some again. What the site has accepted it finishes.
+	Drain struct {
+		Site string `msgpack:"s"`
+		Over bool   `msgpack:"o,omitempty"`
 	}
 
 	// Signal tells an agent values of its grid that are known now: of hours
@@ -400,6 +424,8 @@ const (
 	UnknownJob   Code = "unknown-job"     // nobody asked about it
 	SiteSilent   Code = "site-silent"     // it did not answer in time
 	BadTerms     Code = "impossible-term" // an offer that cannot be true
+	Cancelled    Code = "cancelled"       // its submitter or an operator asked for that
+	Unconfirmed  Code = "unconfirmed"     // the coordinator was not heard before the lease ended
 	Judged       Code = "judge"           // a judge chose among options that cost nearly the same
 )
 
@@ -431,6 +457,16 @@ const (
 	Unfinished Code = "not-started" // it did not get to run in time
 )
 
+// What a Confirm says.
+const (
+	Taken  Code = "taken"  // the Submit: it need not be said again
+	Stands Code = "stands" // the Accept: the job is the site's alone
+	Void   Code = "void"   // the award is over: let go of what it reserved
+	Closed Code = "closed" // the Done, or the Submit of a job that has ended
+
+	UnknownSite Code = "unknown-site" // of an Offer: say Hello first
+)
+
 func (Submit) kind() string    { return "submit" }
 func (Call) kind() string      { return "call" }
 func (Offer) kind() string     { return "offer" }
@@ -452,3 +488,6 @@ func (Reading) kind() string   { return "reading" }
 func (Meter) kind() string     { return "meter" }
 func (Ask) kind() string       { return "ask" }
 func (Answer) kind() string    { return "answer" }
+func (Confirm) kind() string   { return "confirm" }
+func (Cancel) kind() string    { return "cancel" }
+func (Drain) kind() string     { return "drain" }

@@ -16,6 +16,7 @@
 //	Refuse   coordinator -> submitter    nobody can, and why
 //	Accept   agent       -> coordinator  reserved
 //	Decline  agent       -> coordinator  no longer possible, and why
+//	Confirm  coordinator -> who spoke    on the books: the Submit, Accept, Done
 //	Launch   agent       -> its hands    this node, these GPUs, under this cap
 //	Started  hands       -> agent        it runs
 //	Exited   hands       -> agent        it ended, and took this much energy
@@ -25,10 +26,15 @@
 //	Ask      coordinator -> judge        these cost nearly the same: which?
 //	Answer   judge       -> coordinator  this one, twice; or why not
 //
-// Beside a job: Hello (an agent says what its site is), Signal (a feed says a
-// price, a carbon intensity, a weather), Inventory (hands say what a site
-// consists of), Meter (an agent says what its site drew in an hour, idle draw
-// included).
+// A message may be lost. Who needs an answer says the same again until it comes:
+// a Submit until it is Taken or answered, an Accept until it Stands or is Void, a
+// Launch until Started, a Done until it is settled or Closed. Each is harmless
+// when said twice.
+//
+// Beside a job: Cancel and Drain (an operator asks), Hello (an agent says what
+// its site is), Signal (a feed says a price, a carbon intensity, a weather),
+// Inventory (hands say what a site consists of), Meter (an agent says what its
+// site drew in an hour, idle draw included).
 //
 // # Units
 //

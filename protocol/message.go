@@ -20,6 +20,7 @@ const (
 	Coordinator Party = "coordinator"
 	Submitter   Party = "submitter"
 	Judge       Party = "judge" // asks a model; whom it listens to is the market's affair
+	Desk        Party = "desk"  // where people ask a coordinator for something; it may cancel any job
 )
 
 // Agent names the agent of a site.
@@ -60,7 +61,7 @@ type Message struct {
 	Version Version
 	At      Time // when From said it, by From's clock
 	From    Party
-	Seq     uint64 // counts From's messages, from 1
+	Seq     uint64 // counts From's messages, from 1 in its first life: see Mouth
 	To      Party
 	Body    Body
 }
@@ -74,12 +75,19 @@ type Body interface{ kind() string }
 // A Mouth speaks for one party, numbering what it says.
 type Mouth struct {
 	Who Party
-	seq uint64
+	// Life counts how often the party was begun anew, from 0. What it says in a
+	// later life has higher numbers than all it said before, so that listeners
+	// neither take it for old nor heed what an earlier life still says.
+	Life uint32
+	seq  uint64
 }
+
+// lifetime is how many messages a party may say in one life: 2^40.
+const lifetime = 1 << 40
 
 // Say returns body as a message from m to another party, at now.
 func (m *Mouth) Say(now Time, to Party, body Body) Message {
-	m.seq++
+	m.seq = max(m.seq, uint64(m.Life)*lifetime) + 1
 	return Message{Version: Current, At: now, From: m.Who, Seq: m.seq, To: to, Body: body}
 }
 

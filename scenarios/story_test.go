@@ -143,6 +143,8 @@ func tell(b protocol.Body) string {
 		return strings.TrimSuffix(fmt.Sprintf("%s will not be run: %s, %s", b.Job, b.Why.Code, b.Why.Note), ", ")
 	case protocol.Accept:
 		return fmt.Sprintf("I keep %s (epoch %d), from %s", b.Job, b.Epoch, clock(b.Start))
+	case protocol.Confirm:
+		return fmt.Sprintf("on the books: %s (epoch %d) %s", b.Job, b.Epoch, b.Code)
 	case protocol.Decline:
 		return fmt.Sprintf("I cannot run %s (epoch %d): %s", b.Job, b.Epoch, b.Why.Code)
 	case protocol.Launch:

@@ -19,11 +19,16 @@ type entry struct {
 // add notes that a lot is due.
 func (a *agenda) add(l *lot) { heap.Push(&a.h, entry{l.due, l.job.ID}) }
 
+// dated reports whether due means anything.
+func (l *lot) dated() bool {
+	return l.state == waiting || l.state == awarded || l.state == accepted && l.stop
+}
+
 // first returns when the first lot is due, or 0.
 func (a *agenda) first(lots map[protocol.JobID]*lot) protocol.Time {
 	for len(a.h) > 0 {
 		e := a.h[0]
-		if l := lots[e.id]; l != nil && l.due == e.due && (l.state == waiting || l.state == awarded) {
+		if l := lots[e.id]; l != nil && l.due == e.due && l.dated() {
 			return e.due
 		}
 		heap.Pop(&a.h)

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/gridbid/gridbid/coordinator/ledger"
@@ -9,66 +10,120 @@ import (
 
 // submitted takes in a job. The same job again is no news; another job with the
 // same id is counted and not taken, and who submitted it is told.
-func (k *Market) submitted(now protocol.Time, from protocol.Party, s protocol.Submit) []protocol.Message {
+func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Submit) []protocol.Message {
 	j := s.Job
 	if l, ok := k.lots[j.ID]; ok {
 		if reflect.DeepEqual(l.job, j) && l.task == s.Task {
 			k.counts["submitted-twice"]++
-			return nil
+			answer := protocol.Confirm{Job: j.ID, Code: protocol.Taken}
+			if l.state == ended {
+				answer.Code = protocol.Closed
+			}
+			return []protocol.Message{k.say(now, m.From, answer)}
 		}
 		k.counts["duplicate-id"]++
 		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
-		return []protocol.Message{k.say(now, from, protocol.Refuse{Job: j.ID, Why: why})}
+		return []protocol.Message{k.say(now, m.From, protocol.Refuse{Job: j.ID, Why: why})}
 	}
-	// A job is not called before it arrives, should its submitter's clock be fast.
-	l := &lot{job: j, task: s.Task, from: from, due: max(now, j.Arrival).Floor(k.cfg.Gather).Add(k.cfg.Gather)}
-	k.lots[j.ID] = l
-	bad := j.Check()
-	if bad == "" && (j.Arrival < now.Add(-protocol.MaxRun) || j.Arrival > now.Add(protocol.MaxRun)) {
-		bad = "arrival: over 720h from now"
+	l := k.enter(max(now, j.Arrival), m.From, s)
+	k.note(m)
+	why := protocol.Reason{Code: protocol.Malformed, Note: j.Check()}
+	switch {
+	case why.Note != "":
+	case j.Arrival < now.Add(-k.cfg.Remember):
+		why.Note = fmt.Sprintf("arrival: over %v ago, so that nobody remembers whether it was run; submit it as arriving now", k.cfg.Remember)
+	case j.Arrival > now.Add(protocol.MaxRun):
+		why.Note = "arrival: over 720h from now"
+	default:
+		k.agenda.add(l)
+		return []protocol.Message{k.say(now, m.From, protocol.Confirm{Job: j.ID, Code: protocol.Taken})}
 	}
-	if bad != "" {
-		return k.refuse(now, l, protocol.Reason{Code: protocol.Malformed, Note: bad})
-	}
-	k.agenda.add(l)
-	return nil
+	return k.refuse(now, l, why)
+}
+
+// enter puts a job on the books. It is not called before it arrives, should its
+// submitter's clock be fast.
+func (k *Market) enter(at protocol.Time, from protocol.Party, s protocol.Submit) *lot {
+	l := &lot{job: s.Job, task: s.Task, from: from, due: at.Floor(k.cfg.Gather).Add(k.cfg.Gather)}
+	k.lots[s.Job.ID] = l
+	return l
 }
 
 func (k *Market) refuse(now protocol.Time, l *lot, why protocol.Reason) []protocol.Message {
-	l.state = ended
+	k.end(now, l)
 	return []protocol.Message{k.say(now, l.from, protocol.Refuse{Job: l.job.ID, Why: why})}
+}
+
+// end closes a lot, and forgets those that ended long ago: a job that old is not
+// taken again, so nothing runs twice for that.
+func (k *Market) end(now protocol.Time, l *lot) {
+	l.state = ended
+	k.gone = append(k.gone, gone{now, l.job.ID})
+	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
+		delete(k.lots, k.gone[0].id)
+		k.gone = k.gone[1:]
+	}
 }
 
 // hello takes in what a site is. A site that says it again, after a restart,
 // replaces what it said before.
-func (k *Market) hello(from protocol.Party, h protocol.Hello) {
-	if h.Site == "" || from != protocol.Agent(h.Site) {
+func (k *Market) hello(m protocol.Message, h protocol.Hello) {
+	if h.Site == "" || m.From != protocol.Agent(h.Site) {
 		k.counts["hello-of-stranger"]++
 		return
 	}
-	k.sites[h.Site] = &site{hello: h}
+	k.note(m)
+	k.greet(h)
+}
+
+func (k *Market) greet(h protocol.Hello) {
+	s := k.sites[h.Site]
+	if s == nil {
+		s = &site{}
+		k.sites[h.Site] = s
+	}
+	s.hello = h
 }
 
 // accepted takes in that a site keeps a job. It stands after the lease too, as
-// long as the job has not been sold again: the site has started it.
-func (k *Market) accepted(from protocol.Party, a protocol.Accept) {
-	l := k.awardedTo(from, a.Job, a.Epoch)
-	if l == nil || l.state == accepted || l.state == ended {
+// long as the job has not been sold again; the site waits to be told so before it
+// starts it. So a site that is told nothing has started nothing.
+func (k *Market) accepted(now protocol.Time, m protocol.Message, a protocol.Accept) []protocol.Message {
+	answer := protocol.Confirm{Job: a.Job, Epoch: a.Epoch, Code: protocol.Void}
+	switch l := k.awardedTo(m.From, a.Job, a.Epoch); {
+	case l == nil || l.state == ended:
 		k.counts["accept-of-nothing"]++
-		return
+	case l.state == accepted:
+		k.counts["accept-of-nothing"]++
+		answer.Code = protocol.Stands
+	default:
+		l.state = accepted
+		k.note(m)
+		answer.Code = protocol.Stands
 	}
-	l.state = accepted
+	return []protocol.Message{k.say(now, m.From, answer)}
 }
 
 // declined puts the job into the next round: a bid is a price, not a place.
-func (k *Market) declined(now protocol.Time, from protocol.Party, d protocol.Decline) {
-	l := k.awardedTo(from, d.Job, d.Epoch)
-	if l == nil || l.state != awarded && l.state != accepted {
+func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decline) []protocol.Message {
+	said := []protocol.Message{k.say(now, m.From, protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.Void})}
+	l := k.awardedTo(m.From, d.Job, d.Epoch)
+	switch {
+	case l == nil || l.state == ended:
 		k.counts["decline-of-nothing"]++
-		return
+		return said
+	case l.state == called: // its lease had ended, and it is on sale already
+		k.note(m)
+		l.site = ""
+		return said
 	}
+	k.note(m)
 	k.counts["declined"]++
+	if l.stop {
+		return append(said, k.refuse(now, l, cancelled)...)
+	}
 	k.again(now, l)
+	return said
 }
 
 func (k *Market) again(now protocol.Time, l *lot) {
@@ -85,18 +140,24 @@ func (k *Market) awardedTo(from protocol.Party, id protocol.JobID, epoch uint64)
 }
 
 // done settles a job: what was measured is held against what was bid.
-func (k *Market) done(now protocol.Time, from protocol.Party, d protocol.Done) []protocol.Message {
-	l := k.awardedTo(from, d.Job, d.Epoch)
+//
+// A report of a job that is not the site's, or no longer, is answered too: the
+// site would say it again for ever. One that is the site's by an award whose
+// Accept was not heard counts as that as well.
+func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []protocol.Message {
+	closed := protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.Closed}
+	l := k.awardedTo(m.From, d.Job, d.Epoch)
 	if l == nil || l.state != accepted {
 		k.counts["done-of-nothing"]++
-		return nil
+		return []protocol.Message{k.say(now, m.From, closed)}
 	}
 	if d.Energy < 0 || d.Energy > mostEnergy || d.IT < 0 || d.IT > mostEnergy || d.Carbon < 0 || d.Carbon > mostCarbon ||
 		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now {
 		k.counts[string(protocol.BadTerms)]++
 		return nil
 	}
-	l.state = ended
+	k.note(m)
+	k.end(now, l)
 	bid := protocol.Bill{Energy: l.option.Energy, Carbon: l.option.Carbon, Money: l.option.Money, Finish: l.option.Finish}
 	measured := protocol.Bill{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
 	paid := ledger.Settle(bid, measured, k.cfg.Pay)

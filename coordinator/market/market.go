@@ -8,7 +8,11 @@
 // the round closes, and no longer.
 //
 // Invariant: every job submitted is, at any time, in exactly one state: waiting,
-// called, awarded, accepted, done or refused.
+// called, awarded, accepted, done or refused. A job that a site was told to keep
+// (Confirm: stands) is never awarded again unless that site gives it back.
+//
+// What must survive a restart are facts: see [Market.Facts]. Whoever runs a
+// market for real writes them down before anything that was said is sent.
 package market
 
 import (
@@ -32,6 +36,10 @@ type Config struct {
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
 	Patience time.Duration
+	// Remember is for how long the id of an ended job stays known, and how long
+	// ago a job that is submitted may have arrived; default 720h.
+	Remember time.Duration
+	Life     uint32 // how often this market was begun anew: see protocol.Mouth
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +53,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lease, 10*time.Second)
 	def(&c.Replan, time.Hour)
 	def(&c.Patience, 24*time.Hour)
+	def(&c.Remember, protocol.MaxRun)
 	if c.Most == 0 {
 		c.Most = 4096
 	}
@@ -70,6 +79,14 @@ type Market struct {
 	trust   ledger.Trust
 	advisor advisor
 	counts  map[string]int
+	facts   []protocol.Message // of the last step
+	gone    []gone             // ended lots whose id is still known, by time
+}
+
+// gone is an ended lot, and when it ended.
+type gone struct {
+	at protocol.Time
+	id protocol.JobID
 }
 
 // A state is where a job is on its way.
@@ -94,11 +111,13 @@ type lot struct {
 	epoch  uint64
 	site   string
 	option protocol.Option
+	stop   bool // somebody asked to cancel it
 }
 
 // A site is what the market knows of one.
 type site struct {
-	hello protocol.Hello
+	hello   protocol.Hello
+	drained bool // sends jobs away: an operator asked for that
 }
 
 // New returns a market in which rule decides.
@@ -106,7 +125,7 @@ func New(cfg Config, rule auction.Rule) *Market {
 	return &Market{
 		cfg:    cfg.withDefaults(),
 		rule:   rule,
-		mouth:  protocol.Mouth{Who: protocol.Coordinator},
+		mouth:  protocol.Mouth{Who: protocol.Coordinator, Life: cfg.Life},
 		lots:   make(map[protocol.JobID]*lot),
 		sites:  make(map[string]*site),
 		counts: make(map[string]int),
@@ -133,6 +152,7 @@ func (k *Market) Due() protocol.Time {
 
 // Tick implements bus.Machine.
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
+	k.facts = k.facts[:0]
 	var said []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
@@ -151,29 +171,39 @@ func (k *Market) Tick(now protocol.Time) []protocol.Message {
 
 // Step implements bus.Machine.
 func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	k.facts = k.facts[:0]
 	if !k.ears.New(m) {
 		k.counts["said-twice"]++
 		return nil
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		return k.submitted(now, m.From, b)
+		return k.submitted(now, m, b)
 	case protocol.Hello:
-		k.hello(m.From, b)
+		k.hello(m, b)
 	case protocol.Offer:
 		return k.offered(now, m.From, b)
 	case protocol.Accept:
-		k.accepted(m.From, b)
+		return k.accepted(now, m, b)
 	case protocol.Decline:
-		k.declined(now, m.From, b)
+		return k.declined(now, m, b)
 	case protocol.Done:
-		return k.done(now, m.From, b)
+		return k.done(now, m, b)
 	case protocol.Answer:
 		return k.answered(now, m.From, b)
+	case protocol.Cancel:
+		return k.cancel(now, m, b)
+	case protocol.Drain:
+		k.drain(m, b)
 	}
 	return nil
 }
 
 func (k *Market) say(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
-	return k.mouth.Say(now, to, b)
+	m := k.mouth.Say(now, to, b)
+	switch b.(type) {
+	case protocol.Award, protocol.Hold, protocol.Refuse, protocol.Settled:
+		k.note(m)
+	}
+	return m
 }

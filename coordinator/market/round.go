@@ -33,6 +33,10 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		if l == nil {
 			break
 		}
+		if l.state == accepted { // and to be stopped: it may not have been heard
+			said = append(said, k.stop(now, l))
+			continue
+		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
 			said = append(said, k.refuse(now, l, protocol.Reason{Code: protocol.NoOffer, Note: "no site could run it in time"})...)
 			continue
@@ -71,7 +75,10 @@ func (k *Market) offered(now protocol.Time, from protocol.Party, o protocol.Offe
 	switch {
 	case k.sites[site] == nil || from != protocol.Agent(site):
 		k.counts["offer-of-stranger"]++
-		return nil
+		if site == "" || from != protocol.Agent(site) {
+			return nil
+		}
+		return []protocol.Message{k.say(now, from, protocol.Confirm{Code: protocol.UnknownSite})}
 	case r == nil || o.Round != k.rounds || now > r.closes:
 		k.counts["offer-too-late"]++
 		return nil
@@ -99,6 +106,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	}
 	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
+	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {
 		o := r.offers[name]
 		in.Sites = append(in.Sites, auction.Site{Name: name, Room: o.Room, Grid: o.Grid, Trust: k.trust.Factor(name)})

@@ -26,7 +26,8 @@ type Hands struct {
 	order  []string // names of nodes
 	jobs   []*job   // by end, then id
 	epochs map[protocol.JobID]uint64
-	late   int // launches refused because a newer one was known
+	past   []protocol.Message // exits, to be said again if somebody asks
+	late   int                // launches refused because a newer one was known
 
 	at    protocol.Time // until when the meters have counted
 	hour  protocol.Time // that they are in
@@ -114,14 +115,72 @@ func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 
 // Step implements bus.Machine.
 func (h *Hands) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	l, ok := m.Body.(protocol.Launch)
-	if !ok || m.From != h.agent || !h.ears.New(m) {
+	if m.From != h.agent || !h.ears.New(m) {
 		return nil
 	}
+	switch b := m.Body.(type) {
+	case protocol.Launch:
+		return h.launch(now, b)
+	case protocol.Cancel:
+		return h.cancel(now, b)
+	}
+	return nil
+}
+
+// tell says how a job stands, of which the hands have heard.
+func (h *Hands) tell(now protocol.Time, id protocol.JobID, epoch uint64) []protocol.Message {
+	if j := h.job(id); j >= 0 {
+		return []protocol.Message{h.mouth.Say(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
+	}
+	for _, m := range h.past {
+		if x := m.Body.(protocol.Exited); x.Job == id && x.Epoch == epoch {
+			return []protocol.Message{h.mouth.Say(now, h.agent, x)}
+		}
+	}
+	h.late++
+	return nil
+}
+
+func (h *Hands) job(id protocol.JobID) int {
+	return slices.IndexFunc(h.jobs, func(j *job) bool { return j.launch.Job.ID == id })
+}
+
+// cancel ends a job, one that was never launched too: it never will be.
+func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
+	i := h.job(c.Job)
+	if i < 0 && c.Epoch <= h.epochs[c.Job] {
+		return h.tell(now, c.Job, c.Epoch)
+	}
+	h.count(now)
+	if i < 0 {
+		h.epochs[c.Job] = c.Epoch
+		return []protocol.Message{h.remember(h.mouth.Say(now, h.agent, protocol.Exited{Job: c.Job, Epoch: c.Epoch}))}
+	}
+	j := h.jobs[i]
+	h.jobs = slices.Delete(h.jobs, i, i+1)
+	return []protocol.Message{h.exit(now, j)}
+}
+
+// recall is for how long an exit is told to whoever asks.
+const recall = 48 * time.Hour
+
+func (h *Hands) remember(m protocol.Message) protocol.Message {
+	for len(h.past) > 0 && h.past[0].At < m.At.Add(-recall) {
+		delete(h.epochs, h.past[0].Body.(protocol.Exited).Job)
+		h.past = h.past[1:]
+	}
+	h.past = append(h.past, m)
+	return m
+}
+
+func (h *Hands) launch(now protocol.Time, l protocol.Launch) []protocol.Message {
 	node := h.nodes[l.Node]
-	if l.Epoch <= h.epochs[l.Job.ID] || node == nil {
+	if node == nil {
 		h.late++
 		return nil
+	}
+	if l.Epoch <= h.epochs[l.Job.ID] || h.job(l.Job.ID) >= 0 {
+		return h.tell(now, l.Job.ID, l.Epoch)
 	}
 	h.count(now)
 	h.epochs[l.Job.ID] = l.Epoch
@@ -173,5 +232,5 @@ func (h *Hands) exit(now protocol.Time, j *job) protocol.Message {
 		x.Draw = append(x.Draw, protocol.Slice{Hour: t.Floor(time.Hour), Energy: tally(int64(j.power) * int64(end-t)).millijoules()})
 		t = end
 	}
-	return h.mouth.Say(now, h.agent, x)
+	return h.remember(h.mouth.Say(now, h.agent, x))
 }

@@ -100,14 +100,52 @@ func TestHandsRefuseWhatIsOldOrNotForThem(t *testing.T) {
 	stranger := protocol.Mouth{Who: "agent/bern"}
 	for name, m := range map[string]protocol.Message{
 		"the same message again":    first,
-		"an older epoch":            a.launch(noon, "train", 1, "n1", time.Hour, 1),
-		"the same epoch":            a.launch(noon, "train", 2, "n2", time.Hour, 1),
 		"a node that is not here":   a.launch(noon, "other", 1, "n9", time.Hour, 1),
 		"a launch of another agent": stranger.Say(noon, "hands/oslo", protocol.Launch{Job: protocol.Job{ID: "x"}, Epoch: 1, Node: "n1"}),
 		"what is no launch":         a.Say(noon, "hands/oslo", protocol.Started{}),
 	} {
 		if said := h.Step(noon, m); len(said) != 0 || len(h.jobs) != 1 {
 			t.Errorf("%s: said %v, %d jobs run", name, said, len(h.jobs))
+		}
+	}
+}
+
+// A launch said again asks: whatever its epoch, nothing is started twice.
+func TestHandsTellHowAJobStands(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	h.Step(noon, a.launch(noon, "train", 2, "n1", time.Hour, 1))
+	for _, epoch := range []uint64{1, 2, 3} {
+		said := h.Step(noon, a.launch(noon, "train", epoch, "n2", time.Hour, 1))
+		if len(said) != 1 || said[0].Body != (protocol.Started{Job: "train", Epoch: 2}) || len(h.jobs) != 1 {
+			t.Errorf("epoch %d: said %v, %d jobs run", epoch, said, len(h.jobs))
+		}
+	}
+	end := noon.Add(time.Hour)
+	exit := until(h, end)[0].Body.(protocol.Exited)
+	if said := h.Step(end, a.launch(end, "train", 2, "n1", time.Hour, 1)); len(said) != 1 || !reflect.DeepEqual(said[0].Body, exit) {
+		t.Errorf("after its end: said %v, want %v", said, exit)
+	}
+	if said := h.Step(end, a.launch(end, "train", 1, "n1", time.Hour, 1)); said != nil {
+		t.Errorf("after its end, under an old epoch: said %v", said)
+	}
+}
+
+func TestACancelledJobEndsAtOnceAndNeverStarts(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	h.Step(noon, a.launch(noon, "train", 1, "n1", time.Hour, 1000))
+	for i, id := range []protocol.JobID{"train", "train", "unheard"} {
+		said := h.Step(noon.Add(time.Second), a.Say(noon, "hands/oslo", protocol.Cancel{Job: id, Epoch: 1}))
+		if len(said) != 1 {
+			t.Fatalf("cancel %d: said %v", i, said)
+		}
+		x, _ := said[0].Body.(protocol.Exited)
+		if drew := len(x.Draw) == 1; x.Job != id || x.Epoch != 1 || drew != (id == "train") {
+			t.Errorf("cancel %d: said %v", i, said)
+		}
+	}
+	for _, id := range []protocol.JobID{"train", "unheard"} {
+		if h.Step(noon.Add(time.Minute), a.launch(noon, id, 1, "n1", time.Hour, 1)); len(h.jobs) != 0 {
+			t.Errorf("%s was started after it was cancelled", id)
 		}
 	}
 }

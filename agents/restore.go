@@ -1,0 +1,107 @@
+package agents
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Facts returns what changed, in the last Step or Tick, what this agent has to
+// keep: what was heard and what was said, in order. The caller must not change
+// it, and must write it down before it sends what that step said.
+//
+// Two facts are not quite what was said. A Call is cut down to the job that was
+// won; a Launch is written down when the job is given its place, and may be said
+// later.
+func (a *Agent) Facts() []protocol.Message { return a.facts }
+
+func (a *Agent) note(m protocol.Message) { a.facts = append(a.facts, m) }
+
+func (a *Agent) noteCall(j protocol.Job) {
+	m := a.call
+	m.Body = protocol.Call{Jobs: []protocol.Job{j}}
+	a.note(m)
+}
+
+func (a *Agent) notePlan(now protocol.Time, id protocol.JobID) {
+	quiet := a.mouth // a copy: the number is not used up
+	a.note(quiet.Say(now, protocol.Hands(a.cfg.Site), a.live[id].launch))
+}
+
+// Restore puts a fact back into an agent that has not lived yet. With all facts
+// of its last life, in order, it stands where that one stood: jobs have the
+// places that they had, and what was not answered is said again. The hands are
+// asked how each job stands. The error says what no longer fits the site; the job
+// is still reported when its hands say that it ended.
+func (a *Agent) Restore(m protocol.Message) error {
+	if m.From != a.mouth.Who {
+		a.ears.New(m)
+	}
+	switch b := m.Body.(type) {
+	case protocol.Call:
+		for _, j := range b.Jobs {
+			a.asked[j.ID] = j
+		}
+	case protocol.Award:
+		a.won = b
+	case protocol.Accept:
+		a.restoreAccept(m, b)
+	case protocol.Confirm:
+		a.restoreConfirm(m, b)
+	case protocol.Decline:
+		a.release(m.At, b.Job)
+		a.later(m.At, owed{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
+	case protocol.Launch:
+		return a.restoreLaunch(m, b)
+	case protocol.Started:
+		if l := a.live[b.Job]; l != nil {
+			l.running, l.started = true, m.At
+		}
+	case protocol.Done:
+		a.over(m.At, b.Job)
+		a.later(m.At, owed{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
+	case protocol.Settled:
+		a.drop(b.Job)
+	}
+	return nil
+}
+
+func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
+	a.epochs[b.Job] = b.Epoch
+	if _, here := a.again(a.won); !here {
+		a.queue = append(a.queue, reserved{job: a.asked[b.Job], award: a.won})
+	}
+	a.later(m.At, owed{job: b.Job, epoch: b.Epoch, until: a.won.Lease, to: protocol.Coordinator, body: b})
+}
+
+func (a *Agent) restoreConfirm(m protocol.Message, b protocol.Confirm) {
+	a.drop(b.Job)
+	l, i := a.live[b.Job], a.queued(b.Job)
+	switch {
+	case b.Code == protocol.Void:
+		a.release(m.At, b.Job)
+	case b.Code == protocol.Stands && l != nil:
+		l.granted = true
+		a.later(m.At, a.launch(b.Job, l))
+	case b.Code == protocol.Stands && i >= 0:
+		a.queue[i].granted = true
+	}
+}
+
+func (a *Agent) restoreLaunch(m protocol.Message, b protocol.Launch) error {
+	i := a.queued(b.Job.ID)
+	if i < 0 {
+		return fmt.Errorf("agents: %s: job %s was launched but never accepted; its facts are not whole", a.cfg.Site, b.Job.ID)
+	}
+	r := a.queue[i]
+	a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
+	l := &live{launch: b, granted: r.granted, epoch: b.Epoch, award: r.award.Epoch, started: m.At, moved: a.cfg.Network.emits(b.Job, a.cfg.Site)}
+	a.live[b.Job.ID] = l
+	if l.granted {
+		a.later(m.At, a.launch(b.Job.ID, l))
+	}
+	if !a.fleet.Adopt(b, m.At) && !a.fleet.Empty() {
+		return fmt.Errorf("agents: %s: job %s has no place on node %s any more; its hands know whether it still runs", a.cfg.Site, b.Job.ID, b.Node)
+	}
+	return nil
+}

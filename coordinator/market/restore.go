@@ -1,0 +1,80 @@
+package market
+
+import (
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Facts returns what changed the books in the last Step or Tick: what was heard
+// and what was said, in order. The caller must not change it, and must write it
+// down before it sends what that step said.
+func (k *Market) Facts() []protocol.Message { return k.facts }
+
+func (k *Market) note(m protocol.Message) { k.facts = append(k.facts, m) }
+
+// Restore puts a fact back on the books of a market that has not lived yet. With
+// all facts of the last life, in order, the market stands where that one stood:
+// it decides nothing again. A job that was called and not decided waits, and is
+// called again; the rule makes its plans anew in a full round.
+func (k *Market) Restore(m protocol.Message) {
+	if m.From != protocol.Coordinator {
+		k.ears.New(m) // what was heard before is not to be heard again
+	}
+	switch b := m.Body.(type) {
+	case protocol.Submit:
+		if k.lots[b.Job.ID] == nil {
+			k.agenda.add(k.enter(b.Job.Arrival, m.From, b))
+		}
+	case protocol.Hello:
+		k.greet(b)
+	case protocol.Drain:
+		if s := k.sites[b.Site]; s != nil {
+			s.drained = !b.Over
+		}
+	case protocol.Settled:
+		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
+		k.trust.Observe(b.Site, b.BidFor, b.Counted)
+		if l := k.lots[b.Job]; l != nil {
+			k.end(m.At, l)
+		}
+	case protocol.Refuse:
+		if l := k.lots[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
+			k.end(m.At, l)
+		}
+	case protocol.Award:
+		k.rounds = max(k.rounds, b.Round)
+		if l := k.lots[b.Job]; l != nil {
+			l.tries++
+			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
+			k.agenda.add(l)
+		}
+	case protocol.Hold:
+		k.rounds = max(k.rounds, b.Round)
+		if l := k.lots[b.Job]; l != nil {
+			l.tries++
+			l.state, l.due = waiting, b.Until
+			k.agenda.add(l)
+		}
+	default:
+		k.restoreAnswer(m)
+	}
+}
+
+// restoreAnswer puts back what was heard of a job that was awarded.
+func (k *Market) restoreAnswer(m protocol.Message) {
+	switch b := m.Body.(type) {
+	case protocol.Accept:
+		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
+			l.state = accepted
+		}
+	case protocol.Decline:
+		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
+			k.again(m.At, l)
+		}
+	case protocol.Cancel:
+		if l := k.lots[b.Job]; l != nil && l.state == accepted {
+			l.stop, l.due = true, m.At
+			k.agenda.add(l)
+		}
+	}
+}
