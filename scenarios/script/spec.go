@@ -111,20 +111,20 @@ type rackSpec struct {
 
 // parse reads a scenario.yaml and checks what the schema cannot say.
 func parse(file string, text []byte) (spec, error) {
-	p, err := read(file, text)
+	p, err := kind.Read(file, text)
 	if err != nil {
 		return spec{}, err
 	}
 	var s spec
-	if err := p.root.Decode(&s); err != nil {
-		return spec{}, fmt.Errorf("script: %s: %w", file, err)
+	if err := p.Decode(&s); err != nil {
+		return spec{}, err
 	}
 	s.where = func(path ...any) place {
 		words := make([]string, len(path))
 		for i, w := range path {
 			words[i] = fmt.Sprint(w)
 		}
-		return func(format string, args ...any) error { return p.fault(words, format, args...) }
+		return func(format string, args ...any) error { return p.Fault(words, format, args...) }
 	}
 	return s, s.check()
 }

@@ -1,4 +1,4 @@
-package script
+package strict
 
 import (
 	"fmt"
@@ -9,14 +9,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a scenario.yaml.
+// Bounds of a page.
 const (
 	mostPage  = 1 << 20 // bytes
 	mostDepth = 16
 )
 
-// A page is a YAML document with its lines.
-type page struct {
+// A Page is a YAML document with its lines, which follows the schema of its Kind.
+type Page struct {
+	kind  *Kind
 	file  string
 	root  *yaml.Node
 	doc   any            // for the schema
@@ -25,6 +26,7 @@ type page struct {
 
 // A fault is an error at a line of a page.
 type fault struct {
+	by   string
 	file string
 	line int
 	at   string
@@ -33,14 +35,28 @@ type fault struct {
 
 func (f fault) Error() string {
 	if f.at == "" {
-		return fmt.Sprintf("script: %s:%d: %s", f.file, f.line, f.what)
+		return fmt.Sprintf("%s: %s:%d: %s", f.by, f.file, f.line, f.what)
 	}
-	return fmt.Sprintf("script: %s:%d: %s: %s", f.file, f.line, f.at, f.what)
+	return fmt.Sprintf("%s: %s:%d: %s: %s", f.by, f.file, f.line, f.at, f.what)
+}
+
+// Decode fills into, a pointer to a struct with yaml tags, from the page.
+func (p *Page) Decode(into any) error {
+	if err := p.root.Decode(into); err != nil {
+		return fmt.Errorf("%s: %s: %w", p.kind.By, p.file, err)
+	}
+	return nil
+}
+
+// Fault says what is wrong at a path of keys and indexes, for what a schema
+// cannot see.
+func (p *Page) Fault(path []string, format string, args ...any) error {
+	return p.fault(path, format, args...)
 }
 
 // fault says what is wrong at a path, with the line of the nearest thing there.
-func (p *page) fault(path []string, format string, args ...any) fault {
-	f := fault{file: p.file, line: 1, at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
+func (p *Page) fault(path []string, format string, args ...any) fault {
+	f := fault{by: p.kind.By, file: p.file, line: 1, at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
 	for n := len(path); n > 0; n-- {
 		if line, ok := p.lines[strings.Join(path[:n], "/")]; ok {
 			f.line = line
@@ -50,18 +66,19 @@ func (p *page) fault(path []string, format string, args ...any) fault {
 	return f
 }
 
-// read parses a page and holds it to the schema.
-func read(file string, text []byte) (*page, error) {
+// Read parses a page and holds it to the schema. Each thing that is wrong is an
+// error of its own, with its line, in the order of their lines.
+func (k *Kind) Read(file string, text []byte) (*Page, error) {
 	if len(text) > mostPage {
-		return nil, fmt.Errorf("script: %s: over %d bytes: this is no scenario", file, mostPage)
+		return nil, fmt.Errorf("%s: %s: over %d bytes: this is no %s", k.By, file, mostPage, k.What)
 	}
-	p := &page{file: file, lines: make(map[string]int)}
+	p := &Page{kind: k, file: file, lines: make(map[string]int)}
 	var top yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {
-		return nil, fmt.Errorf("script: %s: %s: correct the YAML", file, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("%s: %s: %s: correct the YAML", k.By, file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if top.Kind != yaml.DocumentNode || len(top.Content) != 1 {
-		return nil, fmt.Errorf("script: %s: empty: want a scenario (see docs/scenarios.md)", file)
+		return nil, fmt.Errorf("%s: %s: empty: want a %s (see %s)", k.By, file, k.What, k.Docs)
 	}
 	p.root = top.Content[0]
 	doc, err := p.walk(p.root, nil)
@@ -73,13 +90,13 @@ func read(file string, text []byte) (*page, error) {
 }
 
 // walk turns nodes into plain values and notes their lines.
-func (p *page) walk(n *yaml.Node, path []string) (any, error) {
+func (p *Page) walk(n *yaml.Node, path []string) (any, error) {
 	here := strings.Join(path, "/")
 	if _, ok := p.lines[here]; !ok {
 		p.lines[here] = n.Line
 	}
 	if len(path) > mostDepth {
-		return nil, p.fault(path, "nested deeper than %d: this is no scenario", mostDepth)
+		return nil, p.fault(path, "nested deeper than %d: this is no %s", mostDepth, p.kind.What)
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -100,16 +117,16 @@ func (p *page) walk(n *yaml.Node, path []string) (any, error) {
 	return nil, p.fault(path, "an alias: write the value out")
 }
 
-func (p *page) mapping(n *yaml.Node, path []string) (any, error) {
+func (p *Page) mapping(n *yaml.Node, path []string) (any, error) {
 	out := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		at := append(path[:len(path):len(path)], key.Value)
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			return nil, fault{p.file, key.Line, strings.Join(path, "/"), "a key that is no word: write keys out"}
+			return nil, fault{p.kind.By, p.file, key.Line, strings.Join(path, "/"), "a key that is no word: write keys out"}
 		}
 		if _, dup := out[key.Value]; dup {
-			return nil, fault{p.file, key.Line, strings.Join(at, "/"), "stands twice: drop one"}
+			return nil, fault{p.kind.By, p.file, key.Line, strings.Join(at, "/"), "stands twice: drop one"}
 		}
 		p.lines[strings.Join(at, "/")] = key.Line
 		v, err := p.walk(n.Content[i+1], at)
@@ -121,7 +138,7 @@ func (p *page) mapping(n *yaml.Node, path []string) (any, error) {
 	return out, nil
 }
 
-func (p *page) scalar(n *yaml.Node, path []string) (any, error) {
+func (p *Page) scalar(n *yaml.Node, path []string) (any, error) {
 	if n.Tag == "!!timestamp" || n.Tag == "!!str" {
 		return n.Value, nil
 	}
