@@ -239,8 +239,10 @@ func TestAnyChartIsDrawn(t *testing.T) {
 					}
 				}
 			}
-			if _, err := s.PNG(); err != nil {
-				t.Fatal(err)
+			if s.W < 300 { // pictures take long
+				if _, err := s.Image(); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for _, row := range c.Figures().Rows {
 				for _, cell := range row {

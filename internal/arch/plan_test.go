@@ -47,6 +47,10 @@ var plan = []line{
 	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
+	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
+	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
+	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
+	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/coordinator/follow"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/coordinator/web"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// newPageCommand is `gridbid page`: a run to look at and to ask.
+func newPageCommand() *cobra.Command {
+	var f ledgerFlag
+	var listen string
+	var hosts []string
+	cmd := &cobra.Command{
+		Use:   "page [LEDGER]",
+		Short: "show a run as a page: sites, decisions, charts, and a box to ask",
+		Long: `Serve a page that shows a recorded run at any instant: what each site did and at
+which carbon intensity, every decision with what all sites had offered, charts,
+and a box for questions in plain words. It only reads. LEDGER is a ledger; without
+it the ledger of the last run is read.
+
+The page is for this machine alone unless --listen names another address; then
+everybody is asked for the token, which is $GRIDBID_PAGE_TOKEN or, without that,
+a new one that is printed.`,
+		Example: `  gridbid page
+  gridbid page --policy home-fifo --listen 127.0.0.1:8090
+  GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := "", error(nil)
+			if len(args) == 1 {
+				path = args[0]
+			} else if path, err = f.path(); err != nil {
+				return fmt.Errorf("page: %w", err)
+			}
+			if err := page(cmd.Context(), path, listen, hosts, cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("page: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve at")
+	cmd.Flags().StringSliceVar(&hosts, "host", nil, "name under which the page is reached, beside those of this machine")
+	return cmd
+}
+
+func page(ctx context.Context, path, listen string, hosts []string, talk io.Writer) error {
+	run, about, err := openRun(ctx, path, talk)
+	if err != nil {
+		return err
+	}
+	opts := web.Options{Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts}
+	socket, err := net.Listen("tcp", listen)
+	if err != nil {
+		return badInput{fmt.Errorf("%w; --listen names another address", err)}
+	}
+	if at, ok := socket.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		if opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN"); opts.Token == "" {
+			opts.Token = rand.Text()
+			fmt.Fprintf(talk, "token: %s\n", opts.Token)
+		} else if len(opts.Token) < 16 {
+			return badInput{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
+		}
+	}
+	fmt.Fprintf(talk, "page: http://%s\n", socket.Addr())
+	return serve(ctx, socket, web.New(run, opts))
+}
+
+// serve answers until ctx ends, and then lets go of those who listen.
+func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(socket) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer stop()
+	return errors.Join(s.Shutdown(last), ctx.Err())
+}
+
+// openRun reads a ledger to its end, and the totals that lie beside it if there
+// are any. It returns what the ledger is about, too.
+func openRun(ctx context.Context, path string, talk io.Writer) (*follow.Run, map[string]string, error) {
+	r, err := journal.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	about := r.Header()
+	if err := r.Close(); err != nil {
+		return nil, nil, err
+	}
+	run := follow.Start(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+		return readLedger(path, nil, talk, each)
+	}, totalsBeside(path, talk))
+	<-run.Over()
+	return run, about, errors.Join(run.Err(), ctx.Err())
+}
+
+// totalsBeside returns the totals of the policies of a run, if they lie beside
+// its ledger.
+func totalsBeside(path string, talk io.Writer) (totals []record.Totals) {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &totals)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(talk, "Policies cannot be compared: %s\n", strings.TrimSpace(err.Error()))
+	}
+	return totals
+}

@@ -1,0 +1,59 @@
+package diary
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Card is one decision with all that is known of it.
+type Card struct {
+	Entry
+	Record  record.JobRecord
+	Hearing *record.Hearing // of its round; nil of what no round decided
+	Answer  chat.Answer     // why, in words and figures
+	Others  []Entry         // all decisions on the same job, oldest first
+}
+
+// Card returns the decision of an id such as "D-14".
+func (d *Diary) Card(id string) (Card, bool) {
+	n, ok := number(id)
+	i, there := d.byID[n]
+	if !ok || !there {
+		return Card{}, false
+	}
+	e := d.entries[i]
+	c := Card{Entry: e, Answer: d.log.Answer(chat.Query{Ask: "why", Decision: n})}
+	for _, k := range d.ofJob[e.Job] {
+		c.Others = append(c.Others, d.entries[k])
+	}
+	var known bool
+	if c.Record, known = d.log.Book().Job(e.Job); !known {
+		return c, true
+	}
+	k := slices.IndexFunc(c.Record.Hearings, func(h record.Hearing) bool { return h.Round == e.Round && e.Round != 0 })
+	if k >= 0 {
+		c.Hearing = &c.Record.Hearings[k]
+	}
+	return c, true
+}
+
+// Last returns the last decision on a job.
+func (d *Diary) Last(job protocol.JobID) (Entry, bool) {
+	all := d.ofJob[job]
+	if len(all) == 0 {
+		return Entry{}, false
+	}
+	return d.entries[all[len(all)-1]], true
+}
+
+// number reads a decision's id.
+func number(id string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(strings.ToUpper(id), "D-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil
+}

@@ -1,0 +1,217 @@
+package diary_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/diary/diarytest"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func read(all []protocol.Message) *diary.Diary {
+	d := diary.New(nil)
+	for _, m := range all {
+		d.Add(m)
+	}
+	return d
+}
+
+// The Diary at an instant is that of a reader who had stopped there. Only when
+// a job ends is known better later; an instant at which none runs shows it.
+func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
+	day := diarytest.Day(40, 11*time.Minute)
+	whole := read(day)
+	first, last := whole.Span()
+	rapid.Check(t, func(t *rapid.T) {
+		at := protocol.Time(rapid.Int64Range(int64(first), int64(last)).Draw(t, "at"))
+		var until []protocol.Message
+		for _, m := range day {
+			if m.At <= at {
+				until = append(until, m)
+			}
+		}
+		then := read(until)
+		got, want := whole.At(at), then.At(at)
+		if got.Decisions != want.Decisions || got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money ||
+			got.Waiting != want.Waiting || got.Running != want.Running || got.Ended != want.Ended || got.Planned != want.Planned {
+			t.Fatalf("At(%s) = %+v\nof one who stopped there: %+v", at, got, want)
+		}
+		for i, s := range got.Sites {
+			w := want.Sites[i]
+			if s.Held != w.Held || s.Carbon != w.Carbon || s.Price != w.Price || s.Draw != w.Draw || s.LastSaid != w.LastSaid || s.Known != w.Known {
+				t.Fatalf("site at %s = %+v\nof one who stopped there: %+v", at, s, w)
+			}
+		}
+		if a, b := whole.Until(at, 0, 1000), then.Until(at, 0, 1000); len(a) != len(b) {
+			t.Fatalf("%d decisions until %s; want %d", len(a), at, len(b))
+		}
+	})
+}
+
+// What the Diary sums up is what the record, folded by other code, sums up.
+func TestSumsAreThoseOfTheRecord(t *testing.T) {
+	day := diarytest.Day(60, 7*time.Minute)
+	d, book := read(day), record.New(record.Config{})
+	for _, m := range day {
+		book.Add(m)
+	}
+	var want protocol.Bill
+	for _, s := range book.Sites() {
+		want.Energy += s.Jobs.Energy + s.Idle.Energy
+		want.Carbon += s.Jobs.Carbon + s.Idle.Carbon
+		want.Money += s.Jobs.Money + s.Idle.Money
+	}
+	_, last := d.Span()
+	got := d.At(last)
+	if got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money {
+		t.Errorf("At(the end) = %d mJ, %d mg, %d; want %d, %d, %d", got.Energy, got.Carbon, got.Money, want.Energy, want.Carbon, want.Money)
+	}
+	if got.Ended != 60 || got.Waiting+got.Running+got.Planned+got.Refused != 0 {
+		t.Errorf("At(the end) = %+v; want 60 jobs that ended", got)
+	}
+	c, err := d.Draw(diary.Drawing{Chart: "day"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := d.Span()
+	l, held := c.(scene.Lines), book.Busy(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
+	for i, name := range diarytest.Sites {
+		for h, v := range l.Series[i].Of {
+			if want := float64(held[name][h]) / 1000; math.Abs(v-want) > 0.002 {
+				t.Errorf("%s in hour %d held %v GPUs; want %v", name, h, v, want)
+			}
+		}
+	}
+}
+
+func TestTheFeedGoesOnWhereItWas(t *testing.T) {
+	d := read(diarytest.Day(30, time.Minute))
+	_, last := d.Span()
+	all := d.Until(last, 0, 1000)
+	var pieces []diary.Entry
+	for before := uint64(0); ; {
+		some := d.Until(last, before, 7)
+		if len(some) == 0 {
+			break
+		}
+		pieces = append(pieces, some...)
+		before = some[len(some)-1].N
+	}
+	if len(all) != 37 || len(pieces) != len(all) {
+		t.Fatalf("%d decisions in pieces, %d at once; want 37", len(pieces), len(all))
+	}
+	for i, e := range all {
+		if pieces[i].ID != e.ID {
+			t.Errorf("decision %d is %s in pieces; want %s", i, pieces[i].ID, e.ID)
+		}
+		if since := d.Since(e.N, 1000); len(since) != i {
+			t.Errorf("%d decisions since %s; want %d", len(since), e.ID, i)
+		}
+	}
+}
+
+func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
+	d := read(diarytest.Day(20, 10*time.Minute))
+	_, last := d.Span()
+	for _, e := range d.Until(last, 0, 1000) {
+		c, ok := d.Card(e.ID)
+		if !ok || c.Hearing == nil || c.Record.Job.ID != e.Job || len(c.Answer.Cites) != 1 || c.Answer.Cites[0] != e.ID {
+			t.Fatalf("Card(%s) = %+v, %v", e.ID, c, ok)
+		}
+		if rec, ok := d.Record(e.ID); !ok || rec.ID != e.ID {
+			t.Errorf("Record(%s) is %s, %v", e.ID, rec.ID, ok)
+		}
+	}
+	for _, id := range []string{"", "D-", "D-0", "D-99999", "D--1", "D-18446744073709551616", "job-00001"} {
+		if c, ok := d.Card(id); ok {
+			t.Errorf("Card(%q) = %s", id, c.ID)
+		}
+	}
+}
+
+func TestEveryChartIsDrawnAndSaid(t *testing.T) {
+	d := read(diarytest.Day(20, 10*time.Minute))
+	for _, c := range diary.Charts() {
+		w := diary.Drawing{Chart: c[0], Job: diarytest.Evil, Question: "carbon by site"}
+		chart, err := d.Draw(w)
+		if c[0] == "policies" {
+			if err == nil {
+				t.Error("policies are drawn, and none was replayed")
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c[0], err)
+			continue
+		}
+		svg := string(chart.Draw(600).SVG())
+		if strings.Contains(svg, "<script") || strings.Contains(svg, "<img") || strings.Contains(svg, "\x1b") {
+			t.Errorf("%s: a name became markup", c[0])
+		}
+		if len(chart.Figures().Rows) == 0 {
+			t.Errorf("%s has no figures", c[0])
+		}
+	}
+	for _, w := range []diary.Drawing{{Chart: "nonsense"}, {Chart: "offers", Decision: "D-9999"}, {Chart: "job", Job: "nobody"}, {Chart: "answer", Question: "help"}} {
+		if _, err := d.Draw(w); err == nil {
+			t.Errorf("Draw(%+v) has no error", w)
+		}
+	}
+	empty := diary.New(nil)
+	for _, name := range []string{"day", "carbon", "price", "site-carbon"} {
+		if c, err := empty.Draw(diary.Drawing{Chart: name}); err != nil || len(c.Draw(400).SVG()) == 0 {
+			t.Errorf("%s of an empty run: %v", name, err)
+		}
+	}
+}
+
+// The chart of offers shows what the record priced, and a site that may not
+// have the job says why.
+func TestOffersAreAsTheyWerePriced(t *testing.T) {
+	d := read(diarytest.Day(20, 10*time.Minute))
+	e, _ := d.Last("job-00008") // may not leave warsaw
+	c, _ := d.Card(e.ID)
+	b := diary.Offers(c)
+	if len(b.Rows) != 3 || b.Rows[0].Name != "warsaw" || !b.Rows[0].Chosen || len(b.Rows[1].Values) != 0 || !strings.Contains(b.Rows[1].Note, "may not leave") {
+		t.Fatalf("Offers(%s) = %+v", e.ID, b.Rows)
+	}
+	sum := 0.0
+	for _, v := range b.Rows[0].Values {
+		sum += v
+	}
+	if want := c.Hearing.Decision.Option.Terms.Total().Dollars(); math.Abs(sum-want) > 1e-9 {
+		t.Errorf("the bar of warsaw is $%v; want $%v", sum, want)
+	}
+}
+
+func TestNothingThatIsSaidPanics(t *testing.T) {
+	day := diarytest.Day(12, 20*time.Minute)
+	rapid.Check(t, func(t *rapid.T) {
+		d := diary.New(nil)
+		for range rapid.IntRange(0, 120).Draw(t, "n") {
+			m := day[rapid.IntRange(0, len(day)-1).Draw(t, "i")]
+			m.At = protocol.Time(rapid.Int64Range(1, int64(diarytest.Midnight)*2).Draw(t, "at"))
+			if rapid.Bool().Draw(t, "other") {
+				m.From = rapid.SampledFrom([]protocol.Party{"", "agent/", "agent/<b>", "coordinator", "hands/oslo"}).Draw(t, "from")
+			}
+			d.Add(m)
+		}
+		_, last := d.Span()
+		d.At(last)
+		for _, e := range d.Until(last, 0, 10) {
+			d.Card(e.ID)
+		}
+		for _, c := range diary.Charts() {
+			if chart, err := d.Draw(diary.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon by site"}); err == nil {
+				chart.Draw(390)
+			}
+		}
+	})
+}

@@ -1,0 +1,139 @@
+// Package diary is a run that can be opened at any instant: who was doing what,
+// what it had cost until then, what was decided last and why, and the charts of
+// it. The page, the command line and MCP show the same Diary; it is filled from
+// the messages of a run, whether they were read from a ledger or are being said.
+//
+// Promises: the Diary at an instant holds what was said until then, and of the
+// past nothing that was only said later, except when a job ended; its figures
+// are copied from messages or are sums of theirs; a decision has the id that
+// coordinator/chat cites it by.
+package diary
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/decision"
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Diary is one run. It is for one goroutine at a time.
+type Diary struct {
+	log    *chat.Log
+	totals []record.Totals
+	ears   protocol.Ears
+	read   uint64
+
+	first, last protocol.Time
+	entries     []Entry
+	byID        map[uint64]int // into entries
+	ofJob       map[protocol.JobID][]int
+	jobs        map[protocol.JobID]*life
+	lives       []*life // as they were submitted
+	sites       map[string]*site
+	spent       []spent // running sums, by time
+}
+
+// New returns an empty Diary. Totals are the figures of all policies that were
+// replayed over the same jobs; nil without.
+func New(totals []record.Totals) *Diary {
+	return &Diary{
+		log: chat.New(totals), totals: totals,
+		byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int),
+		jobs: make(map[protocol.JobID]*life), sites: make(map[string]*site),
+	}
+}
+
+// Add reads the next message of the run.
+func (d *Diary) Add(m protocol.Message) {
+	d.read++
+	if m.Body == nil || !d.ears.New(m) {
+		return
+	}
+	d.log.Add(m)
+	if d.first == 0 || m.At < d.first {
+		d.first = m.At
+	}
+	d.last = max(d.last, m.At)
+	d.live(m)
+	d.observe(m)
+	switch b := m.Body.(type) {
+	case protocol.Award:
+		d.enter(m, b.Round, Entry{Kind: "award", Job: b.Job, Site: m.To.Site(), Start: b.Option.Start, Carbon: b.Option.Carbon, Why: narrate.Because(b.Why)})
+	case protocol.Hold:
+		d.enter(m, b.Round, Entry{Kind: "hold", Job: b.Job, Site: b.Site, Start: b.Start, Until: b.Until, Why: narrate.Because(b.Why)})
+	case protocol.Refuse:
+		d.enter(m, 0, Entry{Kind: "refuse", Job: b.Job, Why: narrate.Because(b.Why)})
+	}
+}
+
+// An Entry is one decision.
+type Entry struct {
+	N      uint64 // how many messages of the run were read with it; rises from entry to entry
+	ID     string // "D-14"
+	At     protocol.Time
+	Kind   string // "award", "hold", "refuse"
+	Job    protocol.JobID
+	Round  uint64              // 0 of a refusal
+	Site   string              // that is to run it, by an award or a plan
+	Start  protocol.Time       // planned; 0 without
+	Until  protocol.Time       // of a hold: called again then
+	Carbon protocol.Milligrams // of an award
+	Why    string
+	number uint64
+}
+
+func (d *Diary) enter(m protocol.Message, round uint64, e Entry) {
+	e.N, e.number, e.At, e.Round = d.read, max(m.Seq, 1), m.At, round
+	e.ID = decision.ID(e.number)
+	d.byID[e.number] = len(d.entries)
+	d.ofJob[e.Job] = append(d.ofJob[e.Job], len(d.entries))
+	d.entries = append(d.entries, e)
+}
+
+// Read returns how many messages have been added.
+func (d *Diary) Read() uint64 { return d.read }
+
+// Span returns when the first and the last message were said; zero without any.
+func (d *Diary) Span() (first, last protocol.Time) { return d.first, d.last }
+
+// Since returns up to n decisions that were read after the first so many
+// messages, oldest first.
+func (d *Diary) Since(read uint64, n int) []Entry {
+	i := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N > read })
+	return slices.Clone(d.entries[i:min(i+n, len(d.entries))])
+}
+
+// Until returns the last n decisions that were said until an instant, newest
+// first, of those that were read before so many messages; 0 is no limit.
+func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
+	end := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
+	if before > 0 {
+		end = min(end, sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N >= before }))
+	}
+	all := slices.Clone(d.entries[max(0, end-n):end])
+	slices.Reverse(all)
+	return all
+}
+
+// Record returns a decision as a document.
+func (d *Diary) Record(id string) (decision.Record, bool) {
+	n, ok := number(id)
+	if !ok {
+		return decision.Record{}, false
+	}
+	return d.log.Decision(n)
+}
+
+// Ask answers a question in plain words.
+func (d *Diary) Ask(question string) chat.Answer { return d.log.Ask(question) }
+
+// Answer answers a typed query.
+func (d *Diary) Answer(q chat.Query) chat.Answer { return d.log.Answer(q) }
+
+// Policies returns the figures of all policies that were replayed over the same
+// jobs.
+func (d *Diary) Policies() []record.Totals { return d.totals }

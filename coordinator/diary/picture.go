@@ -1,0 +1,110 @@
+package diary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/scene"
+)
+
+// Picture returns the chart of an answer; false if it has none.
+func (d *Diary) Picture(a chat.Answer) (scene.Chart, bool) {
+	switch {
+	case a.Chart == nil || len(a.Chart.Series) == 0:
+		return nil, false
+	case a.Chart.Kind == "bids" && len(a.Cites) > 0:
+		if c, err := d.offers(Drawing{Decision: a.Cites[0]}); err == nil {
+			return c, true // it says of the sites without an offer why
+		}
+	}
+	if slices.ContainsFunc(a.Chart.Series, func(s chat.Series) bool { return s.Points[0].At != 0 }) {
+		return overTime(*a.Chart), true
+	}
+	return side(*a.Chart), true
+}
+
+// scales are how units are shown.
+var scales = map[string]struct {
+	by       float64
+	name     string
+	decimals int
+}{
+	"microdollars":         {1e6, "dollars", 4},
+	"milligrams":           {1e6, "kg CO2e", 3},
+	"millijoules":          {3.6e9, "kWh", 3},
+	"ms":                   {60_000, "minutes", 1},
+	"thousandths":          {1000, "", 1},
+	"milligrams-per-kwh":   {1000, "grams of CO2e per kWh", 0},
+	"microdollars-per-kwh": {1000, "dollars per MWh", 1},
+}
+
+func scaled(unit string) (by float64, name string, decimals int) {
+	if s, ok := scales[unit]; ok {
+		return s.by, s.name, s.decimals
+	}
+	return 1, phrase.Clean(unit), 0
+}
+
+// side draws a chart of labels as bars.
+func side(c chat.Chart) scene.Bars {
+	by, unit, decimals := scaled(c.Unit)
+	b := scene.Bars{Title: phrase.Clean(c.Title), Unit: unit, Decimals: decimals}
+	place := make(map[string]int)
+	for i, s := range c.Series {
+		b.Parts = append(b.Parts, phrase.Clean(s.Name))
+		for _, p := range s.Points {
+			k, ok := place[p.Label]
+			if !ok {
+				k = len(b.Rows)
+				place[p.Label] = k
+				b.Rows = append(b.Rows, scene.Row{Name: phrase.Clean(p.Label), Values: make([]float64, len(c.Series))})
+			}
+			b.Rows[k].Values[i] += float64(p.Value) / by
+		}
+	}
+	const most = 40
+	if n := len(b.Rows); n > most {
+		b.Rows = append(b.Rows[:most], scene.Row{Name: "…", Note: fmt.Sprintf("%d more", n-most)})
+	}
+	return b
+}
+
+// overTime draws a chart of instants as lines.
+func overTime(c chat.Chart) scene.Lines {
+	by, unit, decimals := scaled(c.Unit)
+	l := scene.Lines{Title: phrase.Clean(c.Title), Unit: unit + "; UTC", Decimals: decimals}
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if l.Start == 0 || p.At < l.Start {
+				l.Start = p.At.Floor(time.Hour)
+			}
+			l.End = max(l.End, p.At.Floor(time.Hour).Add(time.Hour))
+		}
+	}
+	l.Start = max(l.Start, l.End.Add(-31*24*time.Hour))
+	for _, s := range c.Series {
+		v := scene.Values{Name: phrase.Clean(s.Name), Of: make([]float64, int(l.End.Sub(l.Start)/time.Hour))}
+		for i := range v.Of {
+			v.Of[i] = math.NaN()
+		}
+		for _, p := range s.Points {
+			if p.At >= l.Start {
+				v.Of[int(p.At.Sub(l.Start)/time.Hour)] = float64(p.Value) / by
+			}
+		}
+		l.Series = append(l.Series, v)
+	}
+	return l
+}
+
+// answered draws the chart of the answer to a question.
+func (d *Diary) answered(question string) (scene.Chart, error) {
+	if c, ok := d.Picture(d.log.Ask(question)); ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("diary: the answer to that question has no chart")
+}

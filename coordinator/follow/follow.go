@@ -1,0 +1,106 @@
+// Package follow reads a run into a Diary while others look at it: a ledger from
+// its beginning to its end, or a federation for as long as it speaks.
+//
+// A position in a run is how many messages came before. It means the same
+// after a restart, because what was said stays said: whoever keeps the position
+// of what he saw last goes on from there.
+package follow
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Source calls each with every message of a run from a position on, the first
+// being 0. It returns nil after the last message of a run that is over; of one
+// that goes on it waits for more until ctx ends. An error of each ends it.
+type Source func(ctx context.Context, from uint64, each func(protocol.Message) error) error
+
+// A Run is a Diary that is being written.
+type Run struct {
+	turn    chan struct{} // holds one token: whose turn it is to use what follows
+	diary   *diary.Diary
+	changed chan struct{} // closed when something was added; nil while nobody waits
+	over    chan struct{} // closed at the end
+	err     error         // why, once it is closed
+}
+
+// Start reads a source until it or ctx ends. Totals are the figures of all
+// policies that were replayed over the same jobs; nil without.
+func Start(ctx context.Context, from Source, totals []record.Totals) *Run {
+	r := &Run{turn: make(chan struct{}, 1), diary: diary.New(totals), over: make(chan struct{})}
+	r.turn <- struct{}{}
+	go func() {
+		err := from(ctx, 0, func(m protocol.Message) error {
+			return r.Look(ctx, func(d *diary.Diary) {
+				d.Add(m)
+				r.tell()
+			})
+		})
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		<-r.turn
+		r.err = err
+		close(r.over)
+		r.tell()
+		r.turn <- struct{}{}
+	}()
+	return r
+}
+
+func (r *Run) tell() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// Look calls see with the Diary, which nobody else uses meanwhile and which must
+// not be kept. The error is that of ctx, if it ends before there is a turn.
+func (r *Run) Look(ctx context.Context, see func(*diary.Diary)) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.turn:
+	}
+	defer func() { r.turn <- struct{}{} }()
+	see(r.diary)
+	return nil
+}
+
+// Changed calls see as Look does, and returns what is closed when something is
+// added after that, or when the run ends.
+func (r *Run) Changed(ctx context.Context, see func(*diary.Diary)) (<-chan struct{}, error) {
+	var next chan struct{}
+	err := r.Look(ctx, func(d *diary.Diary) {
+		see(d)
+		if r.changed == nil {
+			r.changed = make(chan struct{})
+			select {
+			case <-r.over:
+				close(r.changed)
+			default:
+			}
+		}
+		next = r.changed
+	})
+	return next, err
+}
+
+// Over is closed when the run has been read to its end.
+func (r *Run) Over() <-chan struct{} { return r.over }
+
+// Err returns why reading ended; nil before that, and after a good end.
+func (r *Run) Err() error {
+	select {
+	case <-r.over:
+		return r.err
+	default:
+		return nil
+	}
+}
