@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			if err := ask(question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := ask(cmd.Context(), question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				if errors.Is(err, errAskOtherwise) {
 					return badInput{fmt.Errorf("ask: %w", err)}
 				}
@@ -89,11 +90,12 @@ func (f ledgerFlag) spelled() (s string) {
 	return s
 }
 
-func ask(question, path, flags string, asJSON bool, out, talk io.Writer) error {
+func ask(ctx context.Context, question, path, flags string, asJSON bool, out, talk io.Writer) error {
 	log, err := readRun(path, talk)
 	if err != nil {
 		return err
 	}
+	log.Set(stageOf(ctx, path, talk))
 	a := log.Ask(question)
 	if a.Command != "" {
 		a.Command += flags

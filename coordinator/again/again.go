@@ -82,15 +82,17 @@ func (r *Run) Add(m protocol.Message) {
 // before it hears what was said at that time or later.
 func (r *Run) next(m protocol.Message) {
 	if due := r.market.Due(); m.At > r.now && due != 0 && due <= m.At {
-		r.queue = append(r.queue, r.market.Tick(m.At)...)
+		r.say(r.market.Tick(m.At))
 	}
 	r.now = max(r.now, m.At)
-	if m.From != protocol.Coordinator {
-		r.queue = append(r.queue, r.market.Step(r.now, m)...)
+	switch {
+	case m.From != protocol.Coordinator:
+		r.say(r.market.Step(r.now, m))
 		return
-	}
-	if len(r.queue) == 0 {
-		r.queue = r.market.Tick(r.now)
+	case !decides(m):
+		return
+	case len(r.queue) == 0:
+		r.say(r.market.Tick(r.now))
 	}
 	if len(r.queue) == 0 {
 		r.differs(m, "the market would have said nothing")
@@ -100,6 +102,24 @@ func (r *Run) next(m protocol.Message) {
 		r.differs(m, "the market would have said another "+got.Kind())
 	}
 	r.queue = r.queue[1:]
+}
+
+// say notes what the market says, as far as it decides something.
+func (r *Run) say(all []protocol.Message) {
+	for _, m := range all {
+		if decides(m) {
+			r.queue = append(r.queue, m)
+		}
+	}
+}
+
+// decides reports whether m is a decision, or asks for what one is made from.
+func decides(m protocol.Message) bool {
+	switch m.Body.(type) {
+	case protocol.Call, protocol.Ask, protocol.Award, protocol.Hold, protocol.Refuse:
+		return true
+	}
+	return false
 }
 
 func (r *Run) differs(m protocol.Message, how string) {

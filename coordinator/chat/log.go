@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/again"
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
@@ -24,7 +25,13 @@ type Log struct {
 	sites       map[string]*site
 	jobs        map[protocol.JobID]*history
 	tenants     map[string]bool
+	said        []protocol.Message // that the market said or heard
+	stage       Stage
 	numbers     map[protocol.JobID]int // of jobs, as they were submitted, from 1
+
+	run *again.Run // said[:fed], stepped over
+	fed int
+	as  *Rehearsal // the run as it was, if it was replayed
 
 	// Made when first asked for, and again after a message was added.
 	index *index
@@ -84,6 +91,9 @@ func (l *Log) Add(m protocol.Message) {
 	}
 	l.index, l.kept = nil, nil
 	l.book.Add(m)
+	if again.Heard(m) {
+		l.said = append(l.said, m)
+	}
 	if l.first == 0 || m.At < l.first {
 		l.first = m.At
 	}

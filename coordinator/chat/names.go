@@ -23,6 +23,12 @@ type index struct {
 	longest int // bytes
 }
 
+// aliases are what people call policies. An answer says which policy was read.
+var aliases = map[string][]string{
+	"home-fifo": {"first-come-first-served", "first come first served", "fcfs", "fifo"}, "geo-greedy": {"greedy", "greedy policy"},
+	"k8s-least-allocated": {"kubernetes"}, "priority-order": {"ack one"},
+}
+
 type named struct{ kind, name string }
 
 // names returns the index of what is known now.
@@ -48,8 +54,17 @@ func (l *Log) names() *index {
 	for _, id := range l.book.Jobs() {
 		add(ofAJob, string(id))
 	}
+	policies := slices.Clone(l.stage.Policies)
 	for _, t := range l.totals {
-		add(ofPolicy, t.Policy)
+		policies = append(policies, t.Policy)
+	}
+	slices.Sort(policies)
+	for _, p := range slices.Compact(policies) {
+		add(ofPolicy, p)
+		for _, other := range aliases[p] {
+			x.names[other] = append(x.names[other], named{ofPolicy, p})
+			x.longest = max(x.longest, len(other))
+		}
 	}
 	l.index = x
 	return x

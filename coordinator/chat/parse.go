@@ -200,10 +200,10 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 	if q.Ask != "bill" {
 		q.By, q.Pick = "", ""
 	}
-	if !slices.Contains([]string{"top", "fit", "reprice"}, q.Ask) {
+	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
 		q.Number = 0
 	}
-	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" {
+	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" && q.Ask != "slack" {
 		q.Long, q.Within = 0, 0
 	}
 	if q.Decision != 0 {

@@ -159,9 +159,9 @@ func TestWhyNotIsTheDifferenceOfTheOffers(t *testing.T) {
 		{"what made the difference between oslo and lyon for train-1", "The largest difference is energy: $0.0200 more at lyon than at oslo"},
 		{"what did waiting save for train-1", "Waiting saved job train-1 $0.0150 and 0.0500 kg"},
 		{"what would train-1 have cost at once", "for $0.0300"},
-		{"would train-1 change at a carbon price of 200", "No: at $200 per tonne it would be oslo too"},
-		{"would train-1 change at a carbon price of 5000", "Yes: at $5000 per tonne it would be lyon"},
-		{"at what carbon price would lyon win train-1", "lyon would win at $1000 per tonne"},
+		{"would train-1 change at a carbon price of 200", "cannot be made again"}, // no market said this ledger
+		{"at what carbon price would lyon win train-1", "cannot be made again"},
+		{"what if lyon were down", "its scenario is not at hand"},
 		{"what should I change for train-1", "let its data be at more sites"},
 		{"would 5 gpus fit at 13:30", "No node had so many free"},
 		{"would 4 gpus fit at 13:30", "would have fitted at bern (V100), lyon (V100) and oslo (V100)"},

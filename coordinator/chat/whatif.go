@@ -3,7 +3,6 @@ package chat
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
@@ -97,6 +96,7 @@ func (l *Log) elsewhereAt(q Query, a *Answer) {
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
 		m.compare(a, q.Site, p)
+		l.forced(m, q.Site, a)
 		won := m.h.Decision.Option
 		late := "would have been kept"
 		if p.Finish > m.rec.Job.Deadline {
@@ -204,115 +204,15 @@ func (l *Log) saved(q Query, a *Answer) {
 	a.figure("run", "jobs", int64(n), "count")
 }
 
-// at returns the total of an option at another price of carbon, in dollars per
-// tonne, which are thousands of microdollars per kilogram.
-func at(p record.Priced, usd int64) protocol.Microdollars {
-	t := p.Terms
-	t.Carbon = protocol.Weights{Carbon: protocol.Microdollars(usd * 1000)}.CarbonCost(p.Carbon)
-	return t.Total() + p.Room
-}
-
-// choice returns the option that costs least at a price of carbon, room counted
-// as the round did; ties go to the earlier finish, then to the site's name.
-func (m matter) choice(usd int64) (site string, best record.Priced, ok bool) {
-	for _, s := range m.h.Answers {
-		if s.Late {
-			continue
-		}
-		for _, p := range s.Options {
-			d := at(p, usd) - at(best, usd)
-			if !ok || d < 0 || d == 0 && p.Finish < best.Finish {
-				site, best, ok = s.Site, p, true
-			}
-		}
-	}
-	return site, best, ok
-}
-
-// repriceable says why a decision cannot be made again from its job's offers
-// alone, or "".
-func (m matter) repriceable() string {
-	switch site, p, ok := m.choice(int64(m.h.Weights.Carbon) / 1000); {
-	case m.site == "":
-		return "it was no award"
-	case m.h.Decision.Why.Code == protocol.ByRule:
-		return "a fixed rule chose the site, and no price enters it"
-	case !ok || site != m.site || p.Option != m.h.Decision.Option.Option:
-		return fmt.Sprintf("its round placed %s together, and this job's offers alone do not give the recorded choice", phrase.Count(max(m.h.Decision.Proof.Jobs, 1), "job", "jobs"))
-	}
-	return ""
-}
-
-// reprice chooses again at another price of carbon, after it has chosen as was
-// recorded.
-func (l *Log) reprice(q Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	a.assume(fmt.Sprintf("%d dollars per tonne; this job alone, by its recorded offers", q.Number))
-	if q.Number > 1_000_000 {
-		a.Kind = "refused"
-		a.say("A price of carbon goes up to 1000000 dollars per tonne here.")
-		return
-	}
-	if why := m.repriceable(); why != "" {
-		a.Kind = "refused"
-		a.say("The decision on job %s cannot be made again from its offers: %s.", name(m.rec.Job.ID), why)
-		return
-	}
-	site, p, _ := m.choice(q.Number)
-	was := int64(m.h.Weights.Carbon) / 1000
-	if site == m.site {
-		a.say("No: at $%d per tonne it would be %s too, as it was at $%d.", q.Number, name(site), was)
-	} else {
-		a.say("Yes: at $%d per tonne it would be %s, with %s of carbon; at $%d it was %s, with %s.",
-			q.Number, name(site), kg(p.Carbon), was, name(m.site), kg(m.h.Decision.Option.Carbon))
-	}
-	a.say("Sites offered at $%d per tonne; at another price they might have offered other hours.", was)
-	a.figure("site/"+site, "total-cost", int64(at(p, q.Number)-p.Room), "microdollars", m.cited()...)
-}
-
-// breakeven finds the price of carbon from which on a site would win.
-func (l *Log) breakeven(q Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	a.assume("this job alone, by its recorded offers; whole dollars per tonne from 0 to 10000")
-	if why := m.repriceable(); why != "" {
-		a.Kind = "refused"
-		a.say("The decision on job %s cannot be made again from its offers: %s.", name(m.rec.Job.ID), why)
-		return
-	}
-	wins := func(usd int64) bool { site, _, _ := m.choice(usd); return site == q.Site }
-	was := int64(m.h.Weights.Carbon) / 1000
-	if wins(was) {
-		a.say("%s won at the price of the day, $%d per tonne.", name(q.Site), was)
-		return
-	}
-	for d := int64(1); d <= 10_000; d++ {
-		for _, usd := range []int64{was + d, was - d} {
-			if usd >= 0 && usd <= 10_000 && wins(usd) {
-				a.say("%s would win at $%d per tonne; the price of the day was $%d.", name(q.Site), usd, was)
-				a.figure("site/"+q.Site, "break-even", usd, "dollars-per-tonne", m.cited()...)
-				return
-			}
-		}
-	}
-	a.say("%s would win at no price of carbon from $0 to $10000 per tonne.", name(q.Site))
-}
-
-// rerun says why some questions need another run.
-func (l *Log) rerun(q Query, a *Answer) {
-	a.Kind = "refused"
-	a.Command = ""
-	a.say("That is not in the record: sites offer for the rules and sites that there were, and would have to be asked again. Change the scenario and replay it: `gridbid replay --help`.")
-}
-
 // policies compares what was replayed over the same jobs.
 func (l *Log) policies(q Query, a *Answer) {
 	a.Table = &Table{Head: []string{"policy", "objective $", "cost $", "carbon kg", "energy kWh", "late", "mean wait"}}
-	for _, t := range l.totals {
-		if len(q.Policies) > 0 && !slices.Contains(q.Policies, t.Policy) {
-			continue
-		}
+	totals, ok := l.totalsOf(q.Policies, a)
+	if !ok {
+		a.Table = nil
+		return
+	}
+	for _, t := range totals {
 		a.row(name(t.Policy), fmt.Sprintf("%.2f", t.ObjectiveUSD), fmt.Sprintf("%.2f", t.CostUSD), fmt.Sprintf("%.1f", t.CarbonKg),
 			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), fmt.Sprintf("%.1f min", t.WaitS.Mean/60))
 		a.figure("policy/"+t.Policy, "objective", millionths(t.ObjectiveUSD), "microdollars")

@@ -167,6 +167,7 @@ func (l *Log) whyNot(q Query, a *Answer) {
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
 		m.compare(a, q.Site, p)
+		l.forced(m, q.Site, a)
 		m.terms(a, q.Site, p)
 	}
 	m.others(a, q.Site)

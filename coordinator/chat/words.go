@@ -43,7 +43,8 @@ carbonprice: carbon price, a carbon price of, carbon price of, price of carbon, 
 breakeven: break-even, breakeven, at what, break even
 change: change, changed, changes, flip
 tonne: euros, euro, eur, dollars, dollar, usd, t, tonne, tonnes, ton, €/t, $/t, a tonne
-rerun: slack, more hours of slack, without, ignoring, down, were down, had been down, drop, removed, ignored, could wait
+slack: slack, hours of slack, more hours of slack, more time, later deadline, longer deadline, could wait, could have waited
+without: without, ignoring, down, were down, was down, had been down, been down, drop, removed, ignored, excluding, minus, disregarding, lost, away, had been away, were away, were offline, had been offline, shut down, were not there, had not been there
 residency: residency, residency rule, data residency
 compare: compared, versus, vs, better, than
 policy: policy, policies

@@ -78,7 +78,7 @@ var reads = []struct{ truth, want string }{
 	{"bids(", "offers"}, {"count(bids", "offer-count"}, {"ineligible(", "unable"}, {"why_not($D4,greenest", "why-not-greenest"},
 	{"why_not(", "why-not"}, {"why_deferred(", "held"}, {"why_waiting(", "held"}, {"why(", "why"}, {"largest_term(", "differ"},
 	{"decision($D3).", "no-arbitration"}, {"count(decisions($DAY,path=judge", "no-arbitration"}, {"force(", "elsewhere-at"},
-	{"rerun($D,{carbon_price", "reprice"}, {"breakeven(", "breakeven"}, {"rerun(", "rerun"}, {"replay($DAY,{down", "rerun"},
+	{"rerun($D,{carbon_price", "reprice"}, {"breakeven(", "breakeven"}, {"rerun($D,{slack", "slack"}, {"rerun($D2,{drop:residency", "unbound"}, {"rerun(", "without slack unbound"}, {"replay($DAY,{down", "day-without"},
 	{"replay($DAY,{policy", "policies !not-found"}, {"compare($DAY", "policies !not-found"}, {"compare_days(", "no-day-before"},
 	{"count(late", "late"}, {"late(", "late"}, {"mean(wait", "waits"}, {"p95(wait", "waits"},
 	{"site($S).ci", "intensity"}, {"argmin(ci)", "greenest"}, {"free_gpus(", "free"}, {"largest_fit(", "block"}, {"site($S).fragmentation", "no-fragments"},
@@ -109,7 +109,7 @@ func (n names) judge(words, truth string, a chat.Answer) string {
 	if !slices.Contains(want, a.Query.Ask) {
 		return "wrong"
 	}
-	if a.Kind != "absent" && a.Query.Ask != "rerun" && !n.named(words, *a.Query) {
+	if a.Kind != "absent" && !n.named(words, *a.Query) {
 		return "wrong"
 	}
 	return "right"

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// stageOf finds out from a ledger's header what was replayed, so that what-if
+// questions about the whole run can replay it again. A run of outside files, or
+// of a scenario that has changed since, cannot be.
+func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
+	st := chat.Stage{Market: market.Config{Pay: ledger.Rule{Margin: 100}}}
+	s, policy, err := scenarioOf(path)
+	if err != nil {
+		st.Why = err.Error()
+		return st
+	}
+	st.Policies = scenarios.Policies()
+	st.Play = func(d chat.Day) (chat.Rehearsal, error) {
+		fmt.Fprintf(talk, "Replaying %s to answer that ...\n", s.Name)
+		played, name := altered(s, d), policy
+		if d.Policy != "" {
+			name = d.Policy
+		}
+		res, err := scenarios.Play(ctx, played, name, new(membus.Hub), scenarios.Options{})
+		return chat.Rehearsal{Totals: res.Totals, Book: res.Book}, err
+	}
+	return st
+}
+
+// scenarioOf loads the scenario that a ledger says it is a replay of.
+func scenarioOf(path string) (s script.Scenario, policy string, err error) {
+	if path == "-" {
+		return s, "", fmt.Errorf("a ledger from standard input names no scenario")
+	}
+	r, err := journal.Open(path)
+	if err != nil {
+		return s, "", err
+	}
+	head := r.Header()
+	if err := r.Close(); err != nil {
+		return s, "", err
+	}
+	if head["scenario"] == "" {
+		return s, "", fmt.Errorf("this ledger is no replay of a scenario")
+	}
+	seed, err := strconv.ParseUint(head["seed"], 10, 64)
+	if err != nil {
+		return s, "", fmt.Errorf("the ledger's seed %q is no number", head["seed"])
+	}
+	s, err = script.Load(head["scenario"], script.Options{Data: "../shared/data", Seed: &seed})
+	if err != nil {
+		return s, "", fmt.Errorf("its scenario %q is not at hand", head["scenario"])
+	}
+	if s.Hash != head["hash"] {
+		return s, "", fmt.Errorf("scenario %q is not what it was when it was replayed, or it was replayed with flags of its own", s.Name)
+	}
+	return s, head["policy"], nil
+}
+
+// altered returns a scenario with a day's change in it.
+func altered(s script.Scenario, d chat.Day) script.Scenario {
+	if d.Down != "" {
+		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x script.Site) bool { return x.Name == d.Down })
+	}
+	if d.Carbon >= 0 {
+		s.Weights.Kappa = protocol.Microdollars(d.Carbon * 1_000_000)
+	}
+	if d.Free != "" {
+		s.Jobs = slices.Clone(s.Jobs)
+		for i := range s.Jobs {
+			if s.Jobs[i].ID == d.Free {
+				s.Jobs[i].Regions = nil
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/record"
+)
+
+// rehearse replays the whole run with a change, after it was replayed as
+// recorded. If it cannot be, the answer says why.
+func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok bool) {
+	a.Command = or(a.Command, "")
+	if err := l.rehearsed(); err != nil {
+		a.Kind = "refused"
+		a.say("That takes another replay of the whole run, which cannot be had: %s.", name(err.Error()))
+		return as, now, false
+	}
+	now, err := l.stage.Play(d)
+	if err != nil {
+		a.Kind = "refused"
+		a.say("The replay with that change failed: %s.", name(err.Error()))
+		return as, now, false
+	}
+	as = *l.as
+	a.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
+		phrase.Count(len(as.Book.Jobs()), "job", "jobs"), what)
+	return as, now, true
+}
+
+// both lists two runs side by side.
+func (a *Answer) both(was, now record.Totals, label string) {
+	a.Table = &Table{Head: []string{"run", "objective $", "cost $", "carbon kg", "energy kWh", "late", "unplaced", "mean wait"}}
+	for _, x := range []struct {
+		label string
+		t     record.Totals
+	}{{"as recorded", was}, {label, now}} {
+		a.row(x.label, fmt.Sprintf("%.2f", x.t.ObjectiveUSD), fmt.Sprintf("%.2f", x.t.CostUSD), fmt.Sprintf("%.1f", x.t.CarbonKg),
+			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), fmt.Sprintf("%.1f min", x.t.WaitS.Mean/60))
+		a.total(x.label, x.t)
+	}
+	a.Chart = a.bars("compare", "carbon of each run", "carbon", "run/")
+}
+
+func (a *Answer) total(label string, t record.Totals) {
+	a.figure("run/"+label, "objective", millionths(t.ObjectiveUSD), "microdollars")
+	a.figure("run/"+label, "cost", millionths(t.CostUSD), "microdollars")
+	a.figure("run/"+label, "carbon", millionths(t.CarbonKg), "milligrams")
+	a.figure("run/"+label, "energy", int64(math.Round(t.EnergyKWh*3.6e9)), "millijoules")
+	a.figure("run/"+label, "late", int64(t.Late), "count")
+	a.figure("run/"+label, "unplaced", int64(t.Unplaced), "count")
+}
+
+// dayWithout replays the run without a site.
+func (l *Log) dayWithout(q Query, a *Answer) {
+	as, now, ok := l.rehearse(Day{Down: q.Site, Carbon: -1}, "without "+name(q.Site), a)
+	if !ok {
+		return
+	}
+	a.assume("the whole run, of which any day is a part")
+	a.both(as.Totals, now.Totals, "without "+name(q.Site))
+	a.say("Carbon %s, cost %s; %d jobs late against %d, %d without a place against %d. A site that is away draws nothing, idle or not.",
+		change(now.Totals.CarbonKg, as.Totals.CarbonKg), change(now.Totals.CostUSD, as.Totals.CostUSD), now.Totals.Late, as.Totals.Late, now.Totals.Unplaced, as.Totals.Unplaced)
+}
+
+// dayCarbon replays the run at another price of carbon.
+func (l *Log) dayCarbon(q Query, a *Answer) {
+	if q.Number > mostDollars {
+		a.Kind = "refused"
+		a.say("A price of carbon goes up to %d dollars per tonne here.", mostDollars)
+		return
+	}
+	a.assume("no job or decision was named, so the whole run")
+	label := fmt.Sprintf("at $%d per tonne", q.Number)
+	as, now, ok := l.rehearse(Day{Carbon: q.Number}, label, a)
+	if !ok {
+		return
+	}
+	a.both(as.Totals, now.Totals, label)
+	a.say("Carbon %s, cost of energy %s. The objective counts carbon at another price, so objectives are not to be compared.",
+		change(now.Totals.CarbonKg, as.Totals.CarbonKg), change(now.Totals.CostUSD, as.Totals.CostUSD))
+}
+
+// unbound replays the run with one job's data free to go anywhere.
+func (l *Log) unbound(q Query, a *Answer) {
+	m := l.matter(q)
+	a.cite(m.id)
+	id := m.rec.Job.ID
+	if len(m.rec.Job.Regions) == 0 {
+		a.say("No residency rule binds job %s: its data may be anywhere, so nothing would change.", name(id))
+		return
+	}
+	as, now, ok := l.rehearse(Day{Free: id, Carbon: -1}, "with the data of job "+name(id)+" free to go anywhere", a)
+	if !ok {
+		return
+	}
+	r, _ := now.Book.Job(id)
+	was, _ := as.Book.Job(id)
+	verdict := "It"
+	if q.Site != "" {
+		verdict = "No: it"
+		if ran(r) == q.Site {
+			verdict = "Yes: it"
+		}
+	}
+	if ran(r) == "" {
+		a.say("%s would not have run.", verdict)
+		return
+	}
+	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), phrase.Clock(r.Run.Started), name(ran(was)), phrase.Clock(was.Run.Started))
+	if r.State == record.Ended && was.State == record.Ended {
+		a.say("It would have taken %s of carbon against %s, and %s of energy against %s.",
+			kg(r.Run.Cost.Carbon), kg(was.Run.Cost.Carbon), phrase.Dollars(r.Run.Cost.Money), phrase.Dollars(was.Run.Cost.Money))
+		a.figure(ofJob(id), "carbon-difference", int64(r.Run.Cost.Carbon-was.Run.Cost.Carbon), "milligrams", m.cited()...)
+		a.figure(ofJob(id), "cost-difference", int64(r.Run.Cost.Money-was.Run.Cost.Money), "microdollars", m.cited()...)
+	}
+}
+
+// change prints how far a value lies from another: "+3.1 %".
+func change(now, was float64) string {
+	if was == 0 {
+		return "not comparable"
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(now/was-1))
+}
+
+// totalsOf returns the totals of the policies that a question names, replaying
+// those that were not replayed yet.
+func (l *Log) totalsOf(names []string, a *Answer) (all []record.Totals, ok bool) {
+	if len(names) == 0 {
+		return l.totals, true
+	}
+	for _, n := range names {
+		if i := slices.IndexFunc(l.totals, func(t record.Totals) bool { return t.Policy == n }); i >= 0 {
+			all = append(all, l.totals[i])
+			continue
+		}
+		_, now, ok := l.rehearse(Day{Policy: n, Carbon: -1}, "under policy "+name(n), a)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, now.Totals)
+	}
+	return all, true
+}
