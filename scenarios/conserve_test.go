@@ -37,19 +37,25 @@ func TestEveryJobAndEveryJouleIsAccountedForOnce(t *testing.T) {
 // countFates holds every job to one submission and one end, and every launch
 // to the job's own limits.
 func countFates(t *rapid.T, s script.Scenario, said []protocol.Message) {
-	submitted, ended, launched := map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}
+	submitted, ended, launched, lost := map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}
+	epochs := map[protocol.JobID]uint64{}
 	for _, m := range said {
 		switch b := m.Body.(type) {
 		case protocol.Submit:
 			submitted[b.Job.ID]++
 		case protocol.Launch:
-			launched[b.Job.ID]++
+			if b.Epoch <= epochs[b.Job.ID] {
+				continue // said again
+			}
+			launched[b.Job.ID], epochs[b.Job.ID] = launched[b.Job.ID]+1, b.Epoch
 			if b.Job.Check() != "" {
 				t.Errorf("%s is malformed and was launched", b.Job.ID)
 			}
 			if len(b.Job.Regions) > 0 && b.Job.Regions[0] != m.From.Site() {
 				t.Errorf("%s may run at %v and runs at %s", b.Job.ID, b.Job.Regions, m.From.Site())
 			}
+		case protocol.Lost:
+			lost[b.Job]++
 		case protocol.Settled:
 			ended[b.Job]++
 		case protocol.Refuse:
@@ -61,9 +67,9 @@ func countFates(t *rapid.T, s script.Scenario, said []protocol.Message) {
 	}
 	for _, j := range s.Jobs {
 		n := ended[j.ID]
-		ran, refused := n == 1 && launched[j.ID] == 1, n == 10 && launched[j.ID] == 0
+		ran, refused := n == 1 && launched[j.ID] == 1+lost[j.ID], n == 10 && launched[j.ID] == lost[j.ID]
 		if submitted[j.ID] != 1 || !ran && !refused {
-			t.Errorf("%s: submitted %d times, launched %d times; ends: %d (1 is settled, 10 is refused)", j.ID, submitted[j.ID], launched[j.ID], n)
+			t.Errorf("%s: submitted %d times, launched %d times, lost %d times; ends: %d (1 is settled, 10 is refused)", j.ID, submitted[j.ID], launched[j.ID], lost[j.ID], n)
 		}
 	}
 }
@@ -108,9 +114,16 @@ func countRoom(t *rapid.T, s script.Scenario, said []protocol.Message) {
 			if len(b.Devices) != b.Job.GPUs {
 				t.Errorf("%s wants %d devices and got %v", b.Job.ID, b.Job.GPUs, b.Devices)
 			}
-			running[b.Job.ID] = b
-			change(b, 1)
+			if before, ok := running[b.Job.ID]; ok && before.Epoch != b.Epoch {
+				t.Errorf("%s was launched under epoch %d while it ran under %d", b.Job.ID, b.Epoch, before.Epoch)
+			} else if !ok {
+				running[b.Job.ID] = b
+				change(b, 1)
+			}
 		case protocol.Exited:
+			change(running[b.Job], -1)
+			delete(running, b.Job)
+		case protocol.Lost:
 			change(running[b.Job], -1)
 			delete(running, b.Job)
 		}
@@ -120,6 +133,7 @@ func countRoom(t *rapid.T, s script.Scenario, said []protocol.Message) {
 // countEnergy adds up what was measured by job, by hour and by site.
 func countEnergy(t *rapid.T, said []protocol.Message) {
 	drawn, idle, total := map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}
+	paid, wasted := map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}
 	ofJob, bill := map[protocol.JobID]protocol.Millijoules{}, map[protocol.JobID]protocol.Bill{}
 	hour := func(site string, at protocol.Time) string { return fmt.Sprint(site, " ", at) }
 	for _, m := range said {
@@ -130,6 +144,13 @@ func countEnergy(t *rapid.T, said []protocol.Message) {
 				drawn[hour(site, s.Hour)] += s.Energy
 				ofJob[b.Job] += s.Energy
 			}
+		case protocol.Lost:
+			for _, s := range b.Draw {
+				drawn[hour(site, s.Hour)] += s.Energy
+				wasted[hour(site, s.Hour)] += s.Energy
+			}
+		case protocol.Meter: // what served no job is paid for by the site, to the millijoule
+			paid[hour(site, b.Hour)] += b.Idle.IT
 		case protocol.Reading:
 			idle[hour(site, b.Hour)], total[hour(site, b.Hour)] = b.Idle, b.Total
 		case protocol.Done:
@@ -143,6 +164,9 @@ func countEnergy(t *rapid.T, said []protocol.Message) {
 	for at, e := range total {
 		if e != drawn[at]+idle[at] {
 			t.Errorf("%s drew %d mJ; its jobs %d and its idle machines %d", at, e, drawn[at], idle[at])
+		}
+		if paid[at] != idle[at]+wasted[at] {
+			t.Errorf("%s pays for %d mJ; its idle machines drew %d and lost runs %d", at, paid[at], idle[at], wasted[at])
 		}
 	}
 	for at, e := range drawn {

@@ -58,6 +58,12 @@ func drawSite(t *rapid.T, name string) script.Site {
 		}
 		site.Nodes = append(site.Nodes, n)
 	}
+	if rapid.IntRange(0, 3).Draw(t, "outage") == 0 {
+		from := birth.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "dark from")) * time.Minute)
+		site.Outages = []script.Outage{{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "dark for")) * time.Minute)}}
+	}
+	said := rapid.SampledFrom([]protocol.Milli{0, 0, 700, 1300})
+	site.Bids = script.Bids{Price: said.Draw(t, "says of its price"), Energy: said.Draw(t, "says of its energy")}
 	return site
 }
 

@@ -47,7 +47,6 @@ type Stage struct {
 
 	script    script.Scenario
 	submitter *world.Submitter
-	hands     []*world.Hands
 	fleets    []*fleet.Fleet
 }
 
@@ -129,10 +128,16 @@ func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, sig
 		return err
 	}
 	st.fleets = append(st.fleets, f)
-	st.Parties[protocol.Agent(site.Name)] = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(signals.rules(site)))
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(signals.rules(site)))
+	if site.Bids != (script.Bids{}) {
+		agent = shader{agent, site.Bids}
+	}
+	st.Parties[protocol.Agent(site.Name)] = agent
 
 	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, Truth(st.script.Seed))
-	st.hands = append(st.hands, hands)
+	for _, o := range site.Outages {
+		hands.Outage(o.From, o.To, nodes)
+	}
 	st.Parties[protocol.Hands(site.Name)] = hands
 
 	feed := world.NewFeed(site.Name, st.Start)

@@ -104,6 +104,8 @@ func (b *Book) Add(m protocol.Message) {
 		b.started(from, body)
 	case protocol.Exited:
 		b.exited(from, body)
+	case protocol.Lost:
+		b.lost(from, body)
 	case protocol.Done:
 		b.done(from, body)
 	case protocol.Settled:

@@ -45,6 +45,10 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 		}, "launched-twice"},
 		{"a job ends twice", "done", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "done-twice"},
 		{"a job exits twice", "exited", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "exited-twice"},
+		{"a job is lost that had ended", "exited", func(b protocol.Body) []protocol.Body {
+			x := b.(protocol.Exited)
+			return []protocol.Body{b, protocol.Lost{Job: x.Job, Epoch: x.Epoch}}
+		}, "lost-after-exit"},
 		{"a job is settled twice", "settled", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "settled-twice"},
 		{"a job is settled that did not end", "done", drop, "settled-before-end"},
 		{"an exit is made up", "launch", drop, "exited-without-launch"},

@@ -165,7 +165,8 @@ func (e *entry) decide(round uint64, d Decision) {
 	}
 }
 
-// answer notes that a site took an award or gave it back.
+// answer notes that a site took an award or gave it back; what it took first it
+// may give back later.
 func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
 	if word == "decline" {
 		b.declines++
@@ -177,7 +178,7 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 	}
 	for i := range e.rec.Awards {
 		a := &e.rec.Awards[i]
-		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer != "" {
+		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer == word || a.Answer == "decline" {
 			continue
 		}
 		a.Answer, a.Answered, a.Declined = word, from, why

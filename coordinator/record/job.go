@@ -38,6 +38,7 @@ type JobRecord struct {
 	Awards   []Decision // every award, also those declined; the last is the one in force
 	Refusal  *Decision  // nil unless it was refused
 	Run      *Run       // nil until launched
+	Lost     []Run      // earlier runs that their sites could not keep up
 }
 
 // A Line is what remains of a round that is not kept in full.

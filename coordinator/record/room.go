@@ -36,22 +36,21 @@ func (b *Book) checkRoom(nodes []Node) {
 	edges := make(map[machine][]edge)
 	for _, id := range b.Jobs() {
 		r := b.jobs[id].rec
-		if r.Run == nil {
-			continue
-		}
-		m := machine{r.Run.Site, r.Run.Node}
-		node, ok := known[m]
-		if nodes != nil && !ok {
-			b.wrong("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
-		}
-		b.checkDevices(r, node, ok)
-		enter, leave := r.Run.Launched.At, r.Run.Exited.At
-		if leave != 0 && leave <= enter {
-			continue // there is no instant at which it holds anything
-		}
-		edges[m] = append(edges[m], edge{enter, r.Job, r.Run, true})
-		if leave != 0 {
-			edges[m] = append(edges[m], edge{leave, r.Job, r.Run, false})
+		for _, run := range r.runs() {
+			m := machine{run.Site, run.Node}
+			node, ok := known[m]
+			if nodes != nil && !ok {
+				b.wrong("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
+			}
+			b.checkDevices(r.Job, run, node, ok)
+			enter, leave := run.Launched.At, run.Exited.At
+			if leave != 0 && leave <= enter {
+				continue // there is no instant at which it holds anything
+			}
+			edges[m] = append(edges[m], edge{enter, r.Job, run, true})
+			if leave != 0 {
+				edges[m] = append(edges[m], edge{leave, r.Job, run, false})
+			}
 		}
 	}
 	for _, m := range slices.SortedFunc(maps.Keys(edges), func(x, y machine) int {
@@ -62,21 +61,32 @@ func (b *Book) checkRoom(nodes []Node) {
 	}
 }
 
+// runs returns every run of a job, lost ones first.
+func (r JobRecord) runs() (all []*Run) {
+	for i := range r.Lost {
+		all = append(all, &r.Lost[i])
+	}
+	if r.Run != nil {
+		all = append(all, r.Run)
+	}
+	return all
+}
+
 // checkDevices holds a launch to what its job asked for.
-func (b *Book) checkDevices(r JobRecord, node Node, known bool) {
-	id, run := r.Job.ID, r.Run
+func (b *Book) checkDevices(job protocol.Job, run *Run, node Node, known bool) {
+	id := job.ID
 	devices := slices.Clone(run.Devices)
 	slices.Sort(devices)
 	switch {
-	case len(devices) != r.Job.GPUs:
-		b.wrong("devices", id, run.Site, "wants %d GPUs, got devices %v", r.Job.GPUs, run.Devices)
+	case len(devices) != job.GPUs:
+		b.wrong("devices", id, run.Site, "wants %d GPUs, got devices %v", job.GPUs, run.Devices)
 	case len(slices.Compact(devices)) != len(run.Devices):
 		b.wrong("devices", id, run.Site, "got a device twice: %v", run.Devices)
 	case len(devices) > 0 && devices[0] < 0, known && len(devices) > 0 && devices[len(devices)-1] >= node.GPUs:
 		b.wrong("devices", id, run.Site, "got devices %v of %q, which has %d", run.Devices, run.Node, node.GPUs)
-	case r.Job.GPUs > 0 && len(r.Job.Models) > 0 && !slices.Contains(r.Job.Models, run.Model),
-		known && r.Job.GPUs > 0 && run.Model != node.Model:
-		b.wrong("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, run.Node, node.Model, r.Job.Models)
+	case job.GPUs > 0 && len(job.Models) > 0 && !slices.Contains(job.Models, run.Model),
+		known && job.GPUs > 0 && run.Model != node.Model:
+		b.wrong("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, run.Node, node.Model, job.Models)
 	}
 }
 

@@ -62,6 +62,22 @@ func (b *Book) exited(from Origin, m protocol.Exited) {
 	}
 }
 
+// lost closes a run that its site could not keep up. What it drew served nobody:
+// the site's own meter has it, not the job's bill.
+func (b *Book) lost(from Origin, m protocol.Lost) {
+	e, r := b.running(from, m.Job, m.Epoch, "lost")
+	if r == nil {
+		return
+	}
+	if r.Exited != (Origin{}) {
+		b.wrong("lost-after-exit", m.Job, r.Site, "lost, but it exited at %v", r.Exited.At)
+		return
+	}
+	r.Exited = from
+	e.rec.Lost = append(e.rec.Lost, *r)
+	e.rec.Run, e.rec.State = nil, Waiting
+}
+
 func (b *Book) done(from Origin, m protocol.Done) {
 	e, r := b.running(from, m.Job, m.Epoch, "done")
 	if r == nil {

@@ -127,6 +127,12 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 			t.Errorf("%s: hour %d changed too", tc.kind, tc.before)
 		}
 	}
+	if x, _ := Stress(s, "outage"); len(x.Sites[1].Outages) != 1 || x.Sites[1].Outages[0] != (script.Outage{From: start.Add(12 * time.Hour), To: start.Add(20 * time.Hour)}) || s.Sites[1].Outages != nil {
+		t.Errorf("outage: %+v", x.Sites[1].Outages)
+	}
+	if x, _ := Stress(s, "liar"); x.Sites[2].Bids != (script.Bids{Price: 500, Energy: 500}) || s.Sites[2].Bids != (script.Bids{}) {
+		t.Errorf("liar: %+v", x.Sites[2].Bids)
+	}
 	if s.Sites[0].Signals[protocol.GridPrice][37].Value != 10_000 {
 		t.Errorf("the scenario that was stressed has changed itself")
 	}

@@ -21,18 +21,28 @@ type stress struct {
 	hours [2]int // of the day
 	price func(int64) int64
 	grams func(int64) int64
+	other func(script.Scenario, *script.Site)
 }
 
 func same(v int64) int64 { return v }
 
+func none(script.Scenario, *script.Site) {}
+
 // stresses are the kinds of stress days. Prices are in microdollars per kWh.
 var stresses = []stress{
 	{"spike", "the cheapest site's price is 3 $/kWh from 12:00 to 18:00", cheapest, [2]int{12, 18},
-		func(int64) int64 { return 3_000_000 }, same},
+		func(int64) int64 { return 3_000_000 }, same, none},
 	{"drought", "the cleanest site has no wind all day: five times the carbon, three times the price", cleanest, [2]int{0, 24},
-		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }},
+		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }, none},
 	{"negative", "the dearest site pays 50 $/MWh from 10:00 to 15:00", dearest, [2]int{10, 15},
-		func(int64) int64 { return -50_000 }, same},
+		func(int64) int64 { return -50_000 }, same, none},
+	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanest, [2]int{}, same, same,
+		func(s script.Scenario, site *script.Site) {
+			noon := s.Start.Floor(24 * time.Hour).Add(12 * time.Hour)
+			site.Outages = []script.Outage{{From: noon, To: noon.Add(8 * time.Hour)}}
+		}},
+	{"liar", "the dearest site says half of its price, energy and carbon", dearest, [2]int{}, same, same,
+		func(_ script.Scenario, site *script.Site) { site.Bids = script.Bids{Price: 500, Energy: 500} }},
 }
 
 // Stresses returns the names of the stress days that a scenario can be made.
@@ -66,6 +76,7 @@ func Stress(s script.Scenario, kind string) (script.Scenario, error) {
 	}
 	change(protocol.GridPrice, x.price)
 	change(protocol.GridCarbon, x.grams)
+	x.other(s, site)
 	s.Name += "-" + x.name
 	s.About = x.about
 	s.Notes = append(slices.Clone(s.Notes), fmt.Sprintf("%s: %s", site.Name, x.about))

@@ -75,12 +75,35 @@ func (g *grids) sites(out *Scenario) error {
 		} else if !known {
 			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
 		}
+		if err := spec.events(func(format string, args ...any) error { return g.s.where("sites", i, "outages")(format, args...) }, &site); err != nil {
+			return err
+		}
 		out.Sites = append(out.Sites, site)
 	}
 	if average {
 		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
 	}
 	out.note("past the end of a site's signals their last day repeats, for jobs that run on")
+	return nil
+}
+
+// events fills in what goes wrong at a site.
+func (spec siteSpec) events(at place, site *Site) error {
+	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
+	site.Bids = Bids{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
+	var last protocol.Time
+	for _, o := range spec.Outages {
+		from, err := time.Parse(time.RFC3339, o.From)
+		to, err2 := time.Parse(time.RFC3339, o.To)
+		switch x := (Outage{protocol.At(from), protocol.At(to)}); {
+		case err != nil || err2 != nil:
+			return at("from %q to %q: want dates that exist", o.From, o.To)
+		case x.From <= last || x.To <= x.From:
+			return at("from %q to %q: want an end after the start, and each outage after the one before", o.From, o.To)
+		default:
+			site.Outages, last = append(site.Outages, x), x.To
+		}
+	}
 	return nil
 }
 

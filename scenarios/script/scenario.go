@@ -35,6 +35,19 @@ type Site struct {
 	Signals map[protocol.Quantity][]protocol.Point
 
 	DayAhead bool // its prices are published the day before
+
+	Outages []Outage `json:",omitempty"` // in order, apart from each other
+	Bids    Bids     `json:",omitzero"`
+}
+
+// An Outage is a time in which a site has no power. What runs then is lost.
+type Outage struct{ From, To protocol.Time }
+
+// Bids are what a site says of an option, in thousandths of what it knows: a
+// price of 1300 asks for 30 % more than the energy costs; an energy of 500 says
+// half of what it will draw, and half the carbon. The zero Bids are honest.
+type Bids struct {
+	Price, Energy protocol.Milli // 0: as it is
 }
 
 // A Node is one machine of a fleet. Names are unique in the federation.

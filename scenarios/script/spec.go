@@ -74,6 +74,18 @@ type siteSpec struct {
 	Signals  map[protocol.Quantity]*seriesSpec `yaml:"signals"`
 	Host     hostSpec                          `yaml:"host"`
 	Fleet    []rackSpec                        `yaml:"fleet"`
+	Outages  []outageSpec                      `yaml:"outages"`
+	Bids     bidsSpec                          `yaml:"bids"`
+}
+
+type outageSpec struct {
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+}
+
+type bidsSpec struct {
+	Price  float64 `yaml:"price"`
+	Energy float64 `yaml:"energy"`
 }
 
 type seriesSpec struct {

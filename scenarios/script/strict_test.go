@@ -36,6 +36,9 @@ func file(t testing.TB, text string) string {
 func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 	swap := func(old, new string) string { return strings.Replace(smallest, old, new, 1) }
 	for _, tc := range []struct{ name, text, want string }{
+		{"an outage that ends before it starts", swap("    fleet:", "    outages: [{from: 2026-01-02T12:00:00Z, to: 2026-01-02T11:00:00Z}]\n    fleet:"), "want an end after the start"},
+		{"outages that overlap", swap("    fleet:", "    outages: [{from: 2026-01-02T01:00:00Z, to: 2026-01-02T03:00:00Z}, {from: 2026-01-02T02:00:00Z, to: 2026-01-02T04:00:00Z}]\n    fleet:"), "each outage after the one before"},
+		{"a bid of nothing", swap("    fleet:", "    bids: {price: 0}\n    fleet:"), "price"},
 		{"nothing", "", "empty: want a scenario"},
 		{"no YAML", "a: [", "correct the YAML"},
 		{"a list", "- a", ":1: is array: want object"},

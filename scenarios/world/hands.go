@@ -29,6 +29,9 @@ type Hands struct {
 	past   []protocol.Message // exits, to be said again if somebody asks
 	late   int                // launches refused because a newer one was known
 
+	outages []outage // to come, and the one that lasts
+	dark    bool
+
 	at    protocol.Time // until when the meters have counted
 	hour  protocol.Time // that they are in
 	total tally         // of the site
@@ -81,6 +84,9 @@ func NewHands(site string, nodes []fleet.Node, table power.Table, start protocol
 // Due implements bus.Machine.
 func (h *Hands) Due() protocol.Time {
 	due := h.hour.Add(time.Hour)
+	if t := h.turns(); t != 0 {
+		due = min(due, t)
+	}
 	if len(h.jobs) > 0 {
 		due = min(due, h.jobs[0].end)
 	}
@@ -104,6 +110,7 @@ func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 			h.wake(m, false)
 		}
 	}
+	said = append(said, h.turn(now)...)
 	if now >= h.hour.Add(time.Hour) {
 		said = append(said, h.mouth.Say(now, h.agent, protocol.Reading{
 			Hour: h.hour, Idle: h.idle.millijoules(), Total: h.total.millijoules(),
@@ -182,6 +189,9 @@ func (h *Hands) launch(now protocol.Time, l protocol.Launch) []protocol.Message 
 	if l.Epoch <= h.epochs[l.Job.ID] || h.job(l.Job.ID) >= 0 {
 		return h.tell(now, l.Job.ID, l.Epoch)
 	}
+	if h.dark {
+		return []protocol.Message{h.lose(now, l.Job.ID, l.Epoch, nil)}
+	}
 	h.count(now)
 	h.epochs[l.Job.ID] = l.Epoch
 	j := &job{launch: l, start: now, end: now.Add(l.Run), power: l.Power}
@@ -221,16 +231,20 @@ func (h *Hands) count(now protocol.Time) {
 }
 
 func (h *Hands) exit(now protocol.Time, j *job) protocol.Message {
+	return h.remember(h.mouth.Say(now, h.agent, protocol.Exited{Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stop(now, j)}))
+}
+
+// stop takes a job off its machine, and returns what it drew.
+func (h *Hands) stop(now protocol.Time, j *job) (drew []protocol.Slice) {
 	h.draw -= j.power
 	m := h.nodes[j.launch.Node]
 	if m.jobs--; m.jobs == 0 {
 		m.sleeps = now.Add(max(m.linger, time.Second))
 	}
-	x := protocol.Exited{Job: j.launch.Job.ID, Epoch: j.launch.Epoch}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)
-		x.Draw = append(x.Draw, protocol.Slice{Hour: t.Floor(time.Hour), Energy: tally(int64(j.power) * int64(end-t)).millijoules()})
+		drew = append(drew, protocol.Slice{Hour: t.Floor(time.Hour), Energy: tally(int64(j.power) * int64(end-t)).millijoules()})
 		t = end
 	}
-	return h.remember(h.mouth.Say(now, h.agent, x))
+	return drew
 }

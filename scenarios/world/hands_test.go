@@ -204,3 +204,45 @@ func TestTheMeterIsJobsAndIdleToTheMillijoule(t *testing.T) {
 		}
 	})
 }
+
+func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	dark, light := noon.Add(30*time.Minute), noon.Add(90*time.Minute)
+	h.Outage(dark, light, nodes())
+	h.Step(noon, a.launch(noon, "train", 1, "n1", 2*time.Hour, 200_000))
+	said := until(h, dark)
+	lost, ok := said[0].Body.(protocol.Lost)
+	if !ok || lost.Job != "train" || lost.Epoch != 1 || len(lost.Draw) != 1 || lost.Draw[0].Energy != 200_000*1800 {
+		t.Fatalf("said %v when the power went, want the job lost with half an hour's draw", said)
+	}
+	if v, ok := said[1].Body.(protocol.Inventory); !ok || len(v.Nodes) != 2 || v.Nodes[0].Closed == "" {
+		t.Fatalf("said %v, want that both nodes are closed", said[1].Body)
+	}
+	at := dark.Add(time.Minute)
+	if again := h.Step(at, a.launch(at, "next", 2, "n1", time.Hour, 200_000)); len(again) != 1 || again[0].Body.(protocol.Lost).Job != "next" {
+		t.Errorf("said %v to a launch in the dark, want it lost", again)
+	}
+	said = until(h, noon.Add(2*time.Hour))
+	var hours []protocol.Reading
+	opened := false
+	for _, m := range said {
+		switch b := m.Body.(type) {
+		case protocol.Reading:
+			hours = append(hours, b)
+		case protocol.Inventory:
+			opened = m.At == light && b.Nodes[0].Closed == ""
+		case protocol.Exited:
+			t.Errorf("%+v of what was lost", b)
+		}
+	}
+	if !opened {
+		t.Errorf("nodes were not opened when the power came back: %v", said)
+	}
+	first := protocol.Millijoules(awake+asleep) * 1800 // half an hour of one node awake, and one asleep
+	if len(hours) != 2 || hours[0].Idle != first || hours[0].Total != first+200_000*1800 || hours[1].Total != 2*asleep*1800 {
+		t.Errorf("metered %+v; want %d idle of the first hour, and two sleeping nodes for half of the second", hours, first)
+	}
+	if again := h.Step(light, a.launch(light, "train", 3, "n2", time.Hour, 200_000)); len(again) != 1 || again[0].Body != (protocol.Started{Job: "train", Epoch: 3}) {
+		t.Errorf("said %v to a launch with power, want it started", again)
+	}
+}
