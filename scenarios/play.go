@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/replay"
@@ -16,6 +17,8 @@ import (
 // Options say how to play. Functions that are nil are not called.
 type Options struct {
 	Signals  Signals                                 // what sites know ahead of time
+	Advice   market.Advice                           // when the judge is asked
+	Judge    bus.Machine                             // nil: there is none, and what is asked gets no answer
 	Record   func(protocol.Message) error            // told all that is said, in order
 	Progress func(now, end protocol.Time, ended int) // after each instant
 	Pace     func(now protocol.Time)                 // before each instant
@@ -32,7 +35,7 @@ type Result struct {
 // Play replays a scenario under a policy on a hub, and checks the record: a run
 // that does not add up is an error, together with its result.
 func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
-	st, err := Set(s, policy, o.Signals)
+	st, err := set(s, policy, o)
 	if err != nil {
 		return Result{}, err
 	}

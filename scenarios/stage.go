@@ -64,6 +64,10 @@ const noise = 50
 
 // Set sets the stage of a scenario under a policy.
 func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
+	return set(s, policy, Options{Signals: signals})
+}
+
+func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 	rule, habit, place, err := conduct(policy, s.Seed)
 	if err != nil {
 		return nil, err
@@ -79,13 +83,16 @@ func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
 	st := &Stage{
 		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,
 		Meters:    Metered(s),
-		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}}, rule),
+		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}, Advice: o.Advice}, rule),
 		submitter: world.NewSubmitter(s.Jobs),
 	}
 	st.Parties[protocol.Coordinator] = st.Market
 	st.Parties[protocol.Submitter] = st.submitter
+	if o.Judge != nil {
+		st.Parties[protocol.Judge] = o.Judge
+	}
 	for _, site := range s.Sites {
-		if err := st.add(site, habit, place, signals); err != nil {
+		if err := st.add(site, habit, place, o.Signals); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 // replayFlags is what `gridbid replay` was told.
 type replayFlags struct {
 	source
+	adviceFlags
 	policies []string
 	bus      string
 	run      string
@@ -52,7 +53,11 @@ any file of hourly prices and carbon is, without a scenario.
 
 Each run leaves its ledgers in the folder of --run; "gridbid why" and "gridbid
 tap" read them. The same input and seed give the same ledger, byte for byte,
-over either bus.`,
+over either bus.
+
+With --model a language model may choose among offers that cost nearly the same,
+by the notes of --notes; see docs/models.md. Its verdicts stand in the ledger:
+with --verdicts LEDGER the same run comes again without the model.`,
 		Example: `  gridbid replay
   gridbid replay real-days/ordinary_2022-04-13 --policy auction,home-fifo
   gridbid replay --window day.csv --max-jobs 5000 --report out/
@@ -65,7 +70,8 @@ over either bus.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args) },
 	}
-	f.flags(cmd)
+	f.source.flags(cmd)
+	f.adviceFlags.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+" (default: the scenario's)")
 	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")
@@ -89,10 +95,16 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if f.speed < 0 {
 		return badInput{fmt.Errorf("--speed %g: want a number above 0", f.speed)}
 	}
+	talk := cmd.ErrOrStderr()
+	if f.verdicts != "" && len(policies) != 1 {
+		return badInput{errors.New("--verdicts: a ledger holds the verdicts of one policy; name it with --policy")}
+	}
+	if err := f.ready(s, talk); err != nil {
+		return err
+	}
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
-	talk := cmd.ErrOrStderr()
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	for _, note := range s.Notes {
 		fmt.Fprintf(talk, "  note: %s\n", note)
@@ -106,6 +118,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 			show.stop()
 			return err
 		}
+		f.adviceFlags.tell(talk, res)
 		all = append(all, res.Totals)
 		day.Policies = append(day.Policies, busy(day, res))
 	}
@@ -162,6 +175,8 @@ func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string
 	return res, errors.Join(
 		func() error {
 			res, err = scenarios.Play(ctx, s, policy, hub, scenarios.Options{
+				Advice:   f.advice,
+				Judge:    f.judge(ctx),
 				Record:   ledger.Append,
 				Progress: show.of(policy, len(s.Jobs)),
 				Pace:     f.pace(ctx, s.Start),

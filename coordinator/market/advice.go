@@ -53,17 +53,18 @@ type advisor struct {
 	hour   protocol.Time
 	calls  int // in hour
 
-	round uint64
-	until protocol.Time
-	proof protocol.Certificate
-	open  []question // not decided yet; the round ends with the last
+	round   uint64
+	until   protocol.Time
+	open    int      // questions
+	rulings []ruling // of the round; said together, in the order of its lots, when no question is open
+	proof   protocol.Certificate
 }
 
-// A question is a lot that the judge was asked about.
-type question struct {
+// A ruling is what becomes of a lot, and what the judge was asked about it.
+type ruling struct {
 	lot     *lot
-	own     auction.Decision // the rule's
-	choices []protocol.Choice
+	is      auction.Decision  // the rule's, until the judge chooses another
+	choices []protocol.Choice // nil: no question is open
 	noted   bool
 }
 
@@ -93,39 +94,39 @@ func (k *Market) notes(now protocol.Time) (notes []protocol.Note) {
 	return notes
 }
 
-// ask puts a decision's choices to the judge.
-func (k *Market) ask(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
+// ask puts a ruling's choices to the judge.
+func (k *Market) ask(now protocol.Time, r *ruling) protocol.Message {
 	a := &k.advisor
-	q := question{lot: l, own: d}
-	for _, n := range d.Near {
-		q.choices = append(q.choices, protocol.Choice{Site: n.Site, Option: n.Option, Cost: n.Cost, Extra: n.Extra, Queue: d.Queue})
+	for _, n := range r.is.Near {
+		r.choices = append(r.choices, protocol.Choice{Site: n.Site, Option: n.Option, Cost: n.Cost, Extra: n.Extra, Queue: r.is.Queue})
 	}
 	// The order tells nothing, and is the same in every replay.
 	key := func(c protocol.Choice) uint64 {
 		h := fnv.New64a()
-		fmt.Fprint(h, k.rounds, " ", l.job.ID, " ", c.Site) // never fails
+		fmt.Fprint(h, k.rounds, " ", r.lot.job.ID, " ", c.Site) // never fails
 		return h.Sum64()
 	}
-	slices.SortFunc(q.choices, func(x, y protocol.Choice) int { return cmp.Compare(key(x), key(y)) })
-	ask := protocol.Ask{Round: k.rounds, Job: l.job.ID, Until: now.Add(k.cfg.Advice.Budget), Choices: q.choices}
-	for i := range q.choices {
-		q.choices[i].Handle = fmt.Sprint("k", i+1)
+	slices.SortFunc(r.choices, func(x, y protocol.Choice) int { return cmp.Compare(key(x), key(y)) })
+	for i := range r.choices {
+		r.choices[i].Handle = fmt.Sprint("k", i+1)
 	}
+	ask := protocol.Ask{Round: k.rounds, Job: r.lot.job.ID, Until: now.Add(k.cfg.Advice.Budget), Choices: r.choices}
 	for _, n := range k.notes(now) {
-		if slices.ContainsFunc(q.choices, func(c protocol.Choice) bool { return c.Site == n.Site }) {
+		if slices.ContainsFunc(r.choices, func(c protocol.Choice) bool { return c.Site == n.Site }) {
 			ask.Notes = append(ask.Notes, n)
 		}
 	}
-	q.noted = len(ask.Notes) > 0
-	a.round, a.until, a.proof, a.open = k.rounds, ask.Until, proof, append(a.open, q)
+	r.noted = len(ask.Notes) > 0
+	a.round, a.until = k.rounds, ask.Until
+	a.open++
 	a.calls++
 	return k.say(now, protocol.Judge, ask)
 }
 
-// answered takes in what the judge says.
+// answered takes in what the judge says. The last answer ends the round.
 func (k *Market) answered(now protocol.Time, from protocol.Party, b protocol.Answer) []protocol.Message {
 	a := &k.advisor
-	i := slices.IndexFunc(a.open, func(q question) bool { return q.lot.job.ID == b.Job })
+	i := slices.IndexFunc(a.rulings, func(r ruling) bool { return r.lot.job.ID == b.Job && r.choices != nil })
 	switch {
 	case from != protocol.Judge:
 		k.counts["answer-of-stranger"]++
@@ -134,25 +135,38 @@ func (k *Market) answered(now protocol.Time, from protocol.Party, b protocol.Ans
 		k.counts["answer-too-late"]++
 		return nil
 	}
-	q := a.open[i]
-	a.open = slices.Delete(a.open, i, i+1)
-	choice, fault := q.verdict(b)
-	return k.judged(now, q, choice, fault)
+	choice, fault := a.rulings[i].verdict(b)
+	k.judged(now, &a.rulings[i], choice, fault)
+	if a.open > 0 {
+		return nil
+	}
+	return k.announce(now)
 }
 
-// unanswered decides by the rule what the judge did not decide in time.
-func (k *Market) unanswered(now protocol.Time) (said []protocol.Message) {
-	open := k.advisor.open
-	k.advisor.open = nil
-	for _, q := range open {
-		said = append(said, k.judged(now, q, -1, protocol.Late)...)
+// unanswered ends the round by its rule where the judge did not answer in time.
+func (k *Market) unanswered(now protocol.Time) []protocol.Message {
+	for i := range k.advisor.rulings {
+		if k.advisor.rulings[i].choices != nil {
+			k.judged(now, &k.advisor.rulings[i], -1, protocol.Late)
+		}
 	}
+	return k.announce(now)
+}
+
+// announce says what becomes of all lots of the round.
+func (k *Market) announce(now protocol.Time) (said []protocol.Message) {
+	for _, r := range k.advisor.rulings {
+		if r.lot.state == called { // or the accept of a lease that had ended came since
+			said = append(said, k.decide(now, r.lot, r.is, k.advisor.proof))
+		}
+	}
+	k.advisor.rulings = nil
 	return said
 }
 
 // verdict returns the choice that both askings name, or -1 for the rule's own,
 // and what is wrong with the answer.
-func (q question) verdict(b protocol.Answer) (choice int, fault protocol.Code) {
+func (r ruling) verdict(b protocol.Answer) (choice int, fault protocol.Code) {
 	if b.Fault != "" {
 		if !slices.Contains([]protocol.Code{protocol.Late, protocol.Failed, protocol.Invalid, protocol.NotOffered, protocol.OverBudget}, b.Fault) {
 			return -1, protocol.Failed
@@ -164,10 +178,10 @@ func (q question) verdict(b protocol.Answer) (choice int, fault protocol.Code) {
 	}
 	var at [2]int
 	for i, p := range b.Picks {
-		at[i] = slices.IndexFunc(q.choices, func(c protocol.Choice) bool { return c.Handle == p.Handle })
+		at[i] = slices.IndexFunc(r.choices, func(c protocol.Choice) bool { return c.Handle == p.Handle })
 		switch p.Why {
 		case protocol.OperatorNote:
-			if !q.noted {
+			if !r.noted {
 				return -1, protocol.Invalid
 			}
 		case protocol.SpreadLoad, protocol.MaintenanceSoon, protocol.LessFragments, protocol.NoPreference:
@@ -187,8 +201,8 @@ func (q question) verdict(b protocol.Answer) (choice int, fault protocol.Code) {
 	return at[0], ""
 }
 
-// judged awards a lot as the judge chose, or as the rule did.
-func (k *Market) judged(now protocol.Time, q question, choice int, fault protocol.Code) []protocol.Message {
+// judged closes a question: the ruling is as the judge chose, or the rule's.
+func (k *Market) judged(now protocol.Time, r *ruling, choice int, fault protocol.Code) {
 	a := &k.advisor
 	switch fault {
 	case "":
@@ -202,19 +216,16 @@ func (k *Market) judged(now protocol.Time, q question, choice int, fault protoco
 			k.counts["judge-paused"]++
 		}
 	}
-	if q.lot.state != called { // the accept of a lease that had ended came while it was asked
-		return nil
-	}
-	d := q.own
 	if choice >= 0 {
-		c := q.choices[choice]
+		c := r.choices[choice]
 		a.proof.Primal += c.Extra
-		if a.purse -= c.Extra; c.Site != d.Site {
-			d.Site, d.Option = c.Site, c.Option
-			d.Why = protocol.Reason{Code: protocol.Judged, Note: "of " + fmt.Sprint(len(q.choices)) + " options"}
+		if a.purse -= c.Extra; c.Site != r.is.Site {
+			r.is.Site, r.is.Option = c.Site, c.Option
+			r.is.Why = protocol.Reason{Code: protocol.Judged, Note: fmt.Sprint("of ", len(r.choices), " options")}
 		}
 	}
-	return []protocol.Message{k.decide(now, q.lot, d, a.proof)}
+	r.choices = nil
+	a.open--
 }
 
 // earn lets the purse grow with what an award costs.

@@ -144,7 +144,7 @@ func (k *Market) Due() protocol.Time {
 	switch {
 	case k.round != nil:
 		return k.round.closes
-	case len(k.advisor.open) > 0:
+	case k.advisor.open > 0:
 		return k.advisor.until
 	}
 	return k.agenda.first(k.lots)
@@ -160,7 +160,7 @@ func (k *Market) Tick(now protocol.Time) []protocol.Message {
 		}
 		said = k.close(now)
 	}
-	if len(k.advisor.open) > 0 {
+	if k.advisor.open > 0 {
 		if now < k.advisor.until {
 			return said // rounds do not overlap: the judge may still move an award
 		}

@@ -130,18 +130,23 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		}
 	}
 	out := k.rule.Clear(in)
+	k.advisor.proof = out.Proof
 	for i, l := range r.lots {
+		d := out.Decisions[i]
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
-			said = append(said, k.refuse(now, l, k.commonReason(r, l.job.ID))...)
-			continue
+			d = auction.Decision{Verdict: auction.Refuse, Why: k.commonReason(r, l.job.ID)}
 		}
-		if len(out.Decisions[i].Near) > 0 {
-			said = append(said, k.ask(now, l, out.Decisions[i], out.Proof))
-			continue
-		}
-		said = append(said, k.decide(now, l, out.Decisions[i], out.Proof))
+		k.advisor.rulings = append(k.advisor.rulings, ruling{lot: l, is: d})
 	}
-	return said
+	for i := range k.advisor.rulings {
+		if len(k.advisor.rulings[i].is.Near) > 0 {
+			said = append(said, k.ask(now, &k.advisor.rulings[i]))
+		}
+	}
+	if k.advisor.open > 0 {
+		return said
+	}
+	return k.announce(now)
 }
 
 // never reports whether a site that says c will never be able to run the job.

@@ -53,6 +53,7 @@ var plan = []line{
 	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
+	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/record coordinator/narrate", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},

@@ -22,6 +22,7 @@ type Server struct {
 	http   *http.Server
 	listen net.Listener
 	quit   chan struct{}
+	once   sync.Once
 
 	mu       sync.Mutex
 	behave   Behaviour
@@ -57,9 +58,9 @@ func (s *Server) Requests() [][]byte {
 	return append([][]byte(nil), s.requests...)
 }
 
-// Close stops the server, whoever still waits.
+// Close stops the server, whoever still waits. Closing it again does nothing.
 func (s *Server) Close() {
-	close(s.quit)
+	s.once.Do(func() { close(s.quit) })
 	_ = s.http.Close()
 }
 

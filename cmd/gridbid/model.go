@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// modelKey is the environment variable that may hold the key of a model. A flag
+// would show it to everybody on the machine.
+const modelKey = "GRIDBID_MODEL_KEY"
+
+// modelFlags name a model.
+type modelFlags struct {
+	url, name, api, keyFile string
+	calls, tokens           int
+}
+
+func (f *modelFlags) flags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.url, "model", "", "ask a language model at this `URL`, such as http://127.0.0.1:11434/v1")
+	fl.StringVar(&f.name, "model-name", "", "which model the server shall run")
+	fl.StringVar(&f.api, "model-api", string(llm.OpenAI), "format of the server: openai (Ollama, vLLM and most others too) or anthropic")
+	fl.StringVar(&f.keyFile, "model-key-file", "", "`FILE` with the key; without it, "+modelKey+" of the environment, if set")
+	fl.IntVar(&f.calls, "model-calls", 600, "most calls in an hour of the clock")
+	fl.IntVar(&f.tokens, "model-tokens", 1_000_000, "most tokens in an hour of the clock")
+}
+
+// open returns the model that the flags name, or nil if they name none.
+func (f *modelFlags) open() (*llm.Model, error) {
+	if f.url == "" {
+		if f.name != "" || f.keyFile != "" {
+			return nil, badInput{errors.New("--model-name and --model-key-file need --model URL")}
+		}
+		return nil, nil
+	}
+	key := llm.Key(os.Getenv(modelKey))
+	if f.keyFile != "" {
+		raw, err := os.ReadFile(f.keyFile)
+		if err != nil {
+			return nil, badInput{fmt.Errorf("--model-key-file: %w", err)}
+		}
+		key = llm.Key(strings.TrimSpace(string(raw)))
+	}
+	m, err := llm.Open(llm.Config{API: llm.API(f.api), URL: f.url, Model: f.name, Key: key, Hourly: llm.Limit{Calls: f.calls, Tokens: f.tokens}})
+	if err != nil {
+		return nil, badInput{err}
+	}
+	return m, nil
+}
+
+// adviceFlags say who may choose among offers that cost nearly the same.
+type adviceFlags struct {
+	modelFlags
+	notes    string
+	verdicts string
+	leeway   float64
+	wait     time.Duration
+
+	model   *llm.Model
+	minutes *advise.Minutes
+	advice  market.Advice
+}
+
+func (f *adviceFlags) flags(cmd *cobra.Command) {
+	f.modelFlags.flags(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.notes, "notes", "", "`FILE` with operators' notes on sites, for the model: JSON, see docs/models.md")
+	fl.StringVar(&f.verdicts, "verdicts", "", "`LEDGER` of an earlier run, whose verdicts are given again; no model is asked")
+	fl.Float64Var(&f.leeway, "leeway", 1, "how much more than the best, in per cent, an offer may cost that a model chooses")
+	fl.DurationVar(&f.wait, "model-wait", 600*time.Millisecond, "how long a decision waits for the model")
+}
+
+// ready opens what the flags name, for a scenario.
+func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
+	if f.model, err = f.open(); err != nil {
+		return err
+	}
+	switch {
+	case f.verdicts != "" && f.model != nil:
+		return badInput{errors.New("--verdicts and --model: give one of them; verdicts are given again without a model")}
+	case f.verdicts == "" && f.model == nil && f.notes != "":
+		return badInput{errors.New("--notes: nobody would read them; add --model URL, or --verdicts LEDGER")}
+	case f.verdicts == "" && f.model == nil:
+		return nil
+	case f.leeway <= 0 || f.leeway > 10:
+		return badInput{fmt.Errorf("--leeway %g: want above 0 and at most 10 (per cent)", f.leeway)}
+	case f.wait < time.Millisecond || f.wait > 10*time.Minute:
+		return badInput{fmt.Errorf("--model-wait %v: want 1ms to 10m", f.wait)}
+	}
+	f.advice = market.Advice{Ease: protocol.Milli(f.leeway*10 + 0.5), Budget: f.wait}
+	if f.notes != "" {
+		file, err := os.Open(f.notes)
+		if err != nil {
+			return badInput{fmt.Errorf("--notes: %w", err)}
+		}
+		defer file.Close()
+		var sites []string
+		for _, site := range s.Sites {
+			sites = append(sites, site.Name)
+		}
+		if f.advice.Notes, err = advise.ReadNotes(file, sites); err != nil {
+			return badInput{fmt.Errorf("%s: %w", f.notes, err)}
+		}
+	}
+	if f.verdicts != "" {
+		f.minutes = advise.NewMinutes()
+		if err := readLedger(f.verdicts, nil, talk, func(m protocol.Message) error { f.minutes.Add(m); return nil }); err != nil {
+			return badInput{fmt.Errorf("--verdicts: %w", err)}
+		}
+	}
+	return nil
+}
+
+// judge returns who answers in one run, or nil.
+func (f *adviceFlags) judge(ctx context.Context) bus.Machine {
+	switch {
+	case f.model != nil:
+		return advise.NewJudge(f.model, time.Now).Sit(ctx)
+	case f.minutes != nil:
+		return f.minutes
+	}
+	return nil
+}
+
+// tell says on the way out what the judge did.
+func (f *adviceFlags) tell(talk io.Writer, res scenarios.Result) {
+	if f.advice.Ease == 0 {
+		return
+	}
+	var faults []string
+	for _, name := range slices.Sorted(maps.Keys(res.Counts)) {
+		if kind, ok := strings.CutPrefix(name, "judge-"); ok {
+			faults = append(faults, fmt.Sprintf("%s %d", kind, res.Counts[name]))
+		}
+	}
+	if len(faults) > 0 {
+		fmt.Fprintf(talk, "the model was not followed: %s\n", strings.Join(faults, ", "))
+	}
+	if f.model != nil {
+		spent := f.model.Spent()
+		fmt.Fprintf(talk, "model %s: %d calls, %d failed, %d tokens in and %d out\n", f.model.Name(), spent.Calls, spent.Failed, spent.In, spent.Out)
+	}
+}

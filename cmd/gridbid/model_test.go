@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// replayed plays a short day under the auction and returns its ledger and totals.
+func replayed(t *testing.T, flags ...string) (ledger []byte, totals record.Totals, talk string) {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "260", "--run", dir}, flags...)
+	_, talk, err := execute(newReplayCommand(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err = os.ReadFile(filepath.Join(dir, "auction.ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "totals.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []record.Totals
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	all[0].Messages, all[0].WallS = 0, 0
+	return ledger, all[0], talk
+}
+
+// byNote follows the notes: it chooses the handle that the first note is
+// about.
+func byNote(body []byte) string {
+	_, after, _ := bytes.Cut(body, []byte("- about "))
+	handle, _, _ := bytes.Cut(after, []byte(":"))
+	return `{"choice":"` + string(handle) + `","reason":"operator_note"}`
+}
+
+// A user's whole way: a model on loopback, notes, a ledger that holds the
+// verdicts, and the same day from that ledger with the model gone.
+func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
+	s, err := rogue.Start(rogue.Answer(byNote))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	notes := filepath.Join(t.TempDir(), "notes.json")
+	sites, rows := sitesOf(t), []map[string]string(nil)
+	for _, site := range sites {
+		rows = append(rows, map[string]string{"site": site, "text": "prefer it"})
+	}
+	raw, _ := json.Marshal(rows)
+	if err := os.WriteFile(notes, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(modelKey, "sk-of-the-environment")
+	with := []string{"--notes", notes, "--leeway", "10"}
+	_, plain, _ := replayed(t)
+	ledger, _, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m", "--model-wait", "20s")...)
+	if !strings.Contains(talk, "model m: ") || len(s.Requests()) == 0 {
+		t.Fatalf("nobody was asked:\n%s", talk)
+	}
+	for _, body := range s.Requests() {
+		if bytes.Contains(body, []byte("sk-of-the")) || slices.ContainsFunc(sites, func(name string) bool { return bytes.Contains(body, []byte(name)) }) || bytes.Contains(body, []byte("job-")) {
+			t.Fatalf("the model is told too much: %s", body)
+		}
+	}
+	if bytes.Contains(ledger, []byte("sk-of-the")) {
+		t.Error("the key is on the ledger")
+	}
+
+	path := filepath.Join(t.TempDir(), "auction.ledger")
+	if err := os.WriteFile(path, ledger, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := len(s.Requests())
+	again, _, _ := replayed(t, append(with, "--verdicts", path, "--model-wait", "20s")...)
+	if !bytes.Equal(ledger, again) || len(s.Requests()) != asked {
+		t.Errorf("from its verdicts the run has %d bytes, not the same %d, and %d questions", len(again), len(ledger), len(s.Requests())-asked)
+	}
+	s.Close()
+	_, closed, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m")...)
+	if !reflect.DeepEqual(closed, plain) || !strings.Contains(talk, "not followed: error") {
+		t.Errorf("with the port closed the totals are\n%+v; want\n%+v\n%s", closed, plain, talk)
+	}
+}
+
+// sitesOf returns the sites of the default day.
+func sitesOf(t *testing.T) (names []string) {
+	t.Helper()
+	ledger := t.TempDir()
+	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "1", "--run", ledger); err != nil {
+		t.Fatal(err)
+	}
+	err := readLedger(filepath.Join(ledger, "auction.ledger"), nil, nil, func(m protocol.Message) error {
+		if h, ok := m.Body.(protocol.Hello); ok {
+			names = append(names, h.Site)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestModelFlagsThatMakeNoSense(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "none")
+	for _, args := range [][]string{
+		{"--model-name", "m"}, {"--model", "http://127.0.0.1:1/v1"}, {"--model", "ftp://x", "--model-name", "m"},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", secret},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--leeway", "50"},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--verdicts", "x.ledger", "--policy", "auction"},
+		{"--notes", secret}, {"--verdicts", secret}, {"--verdicts", secret, "--policy", "auction"},
+	} {
+		_, _, err := execute(newReplayCommand(), append(args, "--max-jobs", "1", "--run", t.TempDir())...)
+		if !errors.As(err, new(badInput)) {
+			t.Errorf("replay %q = %v; want bad input", args, err)
+		}
+	}
+}

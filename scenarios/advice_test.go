@@ -1,0 +1,165 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// even is a small day at sites that are nearly the same, so that much is nearly
+// equal.
+func even(n int) script.Scenario {
+	s := small(n)
+	for i := range s.Sites {
+		s.Sites[i].Signals, s.Sites[i].DayAhead = maps.Clone(s.Sites[1].Signals), true
+		s.Sites[i].Signals[protocol.GridPrice] = slices.Clone(s.Sites[1].Signals[protocol.GridPrice])
+		for h := range s.Sites[i].Signals[protocol.GridPrice] {
+			s.Sites[i].Signals[protocol.GridPrice][h].Value += int64(i * 100)
+		}
+	}
+	return s
+}
+
+// advised is a busy day with an operator's note on every site, so that the judge
+// is asked often, and a leeway that gives it much to do.
+func advised(s script.Scenario) market.Advice {
+	a := market.Advice{Ease: 100, Purse: 100, Most: 4, Calls: 100_000}
+	for i, site := range s.Sites {
+		a.Notes = append(a.Notes, market.Notice{Note: protocol.Note{ID: fmt.Sprint("N", i+1), Site: site.Name, Text: "prefer it"}})
+	}
+	return a
+}
+
+// hear plays a scenario under advice and returns what was said and its totals.
+func hear(t *testing.T, s script.Scenario, judge bus.Machine) ([]protocol.Message, record.Totals, map[string]int) {
+	t.Helper()
+	var said []protocol.Message
+	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Advice: advised(s), Judge: judge, Record: func(m protocol.Message) error {
+		said = append(said, m)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Totals.Messages = 0 // questions are messages
+	return said, res.Totals, res.Counts
+}
+
+func awards(said []protocol.Message) (out []protocol.Award) {
+	for _, m := range said {
+		if a, ok := m.Body.(protocol.Award); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func saidOf[B protocol.Body](said []protocol.Message) (n int) {
+	for _, m := range said {
+		if _, ok := m.Body.(B); ok {
+			n++
+		}
+	}
+	return n
+}
+
+type scripted func(context.Context, llm.Prompt) (string, error)
+
+func (scripted) Name() string { return "scripted" }
+func (f scripted) Ask(ctx context.Context, p llm.Prompt) (llm.Reply, error) {
+	text, err := f(ctx, p)
+	return llm.Reply{Text: text}, err
+}
+
+// shown returns the handles of a prompt, in its order.
+func shown(p llm.Prompt) []string {
+	var s struct {
+		Properties struct {
+			Choice struct{ Enum []string }
+		}
+	}
+	_ = json.Unmarshal(p.Schema, &s)
+	return s.Properties.Choice.Enum
+}
+
+func picks(handle string) (string, error) {
+	return fmt.Sprintf(`{"choice":%q,"reason":"operator_note"}`, handle), nil
+}
+
+// A day with the model's port closed, with one that lies, and with none is the
+// same day.
+func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
+	s := even(60)
+	plain, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Totals.Messages = 0
+	closed, err := llm.Open(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, model := range map[string]advise.Model{
+		"port closed":        closed,
+		"not offered":        scripted(func(context.Context, llm.Prompt) (string, error) { return picks("k99") }),
+		"always first shown": scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(shown(p)[0]) }),
+		"prose":              scripted(func(context.Context, llm.Prompt) (string, error) { return "I choose k1.", nil }),
+		"panics":             scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") }),
+	} {
+		said, totals, counts := hear(t, s, advise.NewJudge(model, time.Now).Sit(t.Context()))
+		if !reflect.DeepEqual(totals, plain.Totals) {
+			t.Errorf("%s: totals\n%+v; want the rule's\n%+v", name, totals, plain.Totals)
+		}
+		if n := saidOf[protocol.Ask](said); n < 3 || n != saidOf[protocol.Answer](said) {
+			t.Errorf("%s: asked %d times, answered %d: %v", name, n, saidOf[protocol.Answer](said), counts)
+		}
+	}
+}
+
+// A judge that nobody hears is waited for; the day ends all the same.
+func TestADayWithASilentJudgeEnds(t *testing.T) {
+	s := even(20)
+	said, totals, counts := hear(t, s, advise.NewMinutes())
+	if totals.Placed != 20 || saidOf[protocol.Ask](said) == 0 || counts["judge-late"] == 0 {
+		t.Errorf("%d done, %d asked: %v", totals.Placed, saidOf[protocol.Ask](said), counts)
+	}
+}
+
+// The verdicts of a run are inputs: whoever plays them again, with no model,
+// hears the same bytes.
+func TestVerdictsOnTheLedgerReplayWithoutTheModel(t *testing.T) {
+	s := even(60)
+	last := scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(slices.Max(shown(p))) })
+	first, totals, _ := hear(t, s, advise.NewJudge(last, func() time.Time { return time.Time{} }).Sit(t.Context()))
+	minutes, moved := advise.NewMinutes(), 0
+	for _, m := range first {
+		minutes.Add(m)
+	}
+	for _, a := range awards(first) {
+		if a.Why.Code == protocol.Judged {
+			moved++
+		}
+	}
+	if moved == 0 {
+		t.Fatal("the judge moved no award: nothing is tested")
+	}
+	t.Logf("%d awards moved of %d", moved, len(awards(first)))
+	again, same, _ := hear(t, s, minutes)
+	if !reflect.DeepEqual(first, again) || !reflect.DeepEqual(totals, same) {
+		t.Errorf("the replay says %d messages, the run said %d; totals\n%+v\n%+v", len(again), len(first), same, totals)
+	}
+}
