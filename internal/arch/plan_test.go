@@ -35,6 +35,7 @@ var plan = []line{
 	{"cluster-agent/grid", pure, "protocol", "", "what was told of a grid; where it is from is the caller's affair"},
 	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
+	{"cluster-agent/kube", shell, "protocol bus cluster-agent/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
 	{"coordinator/auction", pure, "protocol", "", "decides by what was offered, and knows no site from within"},
@@ -75,6 +76,7 @@ var plan = []line{
 	{"scenarios/bench", shell, "bus/membus protocol coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
 
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
+	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }
 
@@ -85,6 +87,7 @@ var doors = []struct{ library, door, why string }{
 	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},
 	{"github.com/tmc/langchaingo", "llm", "a model is asked through one door, and knows nothing of the market"},
 	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},
+	{"k8s.io/", "cluster-agent/kube", "a site's cluster is touched by its hands alone"},
 	{"github.com/spf13/cobra", "cmd/gridbid", "flags belong to a main"},
 }
 

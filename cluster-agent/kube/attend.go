@@ -1,0 +1,272 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// labelTold marks objects of which the agent was told how they ended.
+const labelTold = "gridbid.io/told"
+
+// attend does what a run needs next, by what the cluster says of it now, and
+// returns when to look again if nothing happens before.
+func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, err error) {
+	h.mu.Lock()
+	r := h.runs[name]
+	refused := h.refused[name]
+	h.mu.Unlock()
+	if r == nil {
+		return 0, nil
+	}
+	if r.created == 0 {
+		return 0, h.create(ctx, r)
+	}
+	pods := h.podsOf(name)
+	u := h.object(r)
+	r.seen = r.seen || u != nil
+	if u != nil && !r.equipped && h.cfg.Sharing == DRA {
+		if err := h.createClaims(ctx, r, u); err != nil {
+			return 0, err
+		}
+		r.equipped = true
+	}
+	if u != nil && r.leaving == nil {
+		if _, ok := r.kind.done.is(u); ok {
+			return 0, h.exit(ctx, r, pods, "")
+		}
+		if why, ok := r.kind.failed.is(u); ok {
+			if lost := disturbed(pods); lost == "" {
+				return 0, h.exit(ctx, r, pods, why)
+			}
+			h.leave(r, protocol.Evicted, disturbed(pods))
+		}
+	}
+	switch {
+	case r.leaving != nil:
+	case refused != "":
+		h.leave(r, protocol.Refused, refused)
+	case u == nil && r.seen || u != nil && u.GetDeletionTimestamp() != nil:
+		h.leave(r, protocol.TakenOver, "somebody deleted it")
+	case h.node(r.launch.Node) == nil:
+		h.leave(r, protocol.NodeGone, "node "+r.launch.Node+" is gone")
+	default:
+		if err := h.tend(ctx, r, pods); err != nil {
+			return 0, err
+		}
+	}
+	if r.leaving != nil {
+		return h.takeDown(ctx, r, pods)
+	}
+	if r.since != 0 {
+		return 0, nil
+	}
+	left := h.cfg.Patience - h.cfg.Now().Sub(r.created)
+	if left <= 0 {
+		h.leave(r, protocol.Unfinished, fmt.Sprintf("it did not begin within %v", h.cfg.Patience))
+		return h.takeDown(ctx, r, pods)
+	}
+	return left, nil
+}
+
+// create asks for the object of a run. What the cluster refuses is lost; what
+// may go away by itself is tried again.
+func (h *Hands) create(ctx context.Context, r *run) error {
+	u, k, err := h.build(r.launch)
+	if err == nil {
+		r.kind, r.space = k, u.GetNamespace()
+		if err = h.follow(ctx, k); apierrors.IsNotFound(err) {
+			err = fmt.Errorf("%s %s is not installed in this cluster", u.GetAPIVersion(), u.GetKind())
+		} else if err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		_, err = h.cfg.Dynamic.Resource(k.resource()).Namespace(r.space).Create(ctx, u, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // by us: nobody else makes such a name
+			err = nil
+		}
+		if err != nil && passing(err) {
+			return err
+		}
+	}
+	if err != nil {
+		h.lose(r, nil, protocol.Reason{Code: protocol.Refused, Note: err.Error()})
+		return nil
+	}
+	h.mu.Lock()
+	r.created = h.cfg.Now()
+	h.mu.Unlock()
+	h.queue.AddAfter(r.name, h.cfg.Patience)
+	h.queue.Add(r.name)
+	return nil
+}
+
+// tend binds the pods that wait, and notes how the others do.
+func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
+	var firstErr error
+	for _, p := range pods {
+		switch {
+		case over(p):
+			continue
+		case p.DeletionTimestamp != nil:
+			h.leave(r, protocol.Evicted, "pod "+p.Name+" was evicted or deleted")
+			return nil
+		case p.Spec.NodeName == "":
+			if err := h.bind(ctx, r, p, pods); err != nil && firstErr == nil {
+				firstErr = err
+			}
+		case p.Spec.NodeName != r.launch.Node:
+			h.leave(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
+			return nil
+		case p.Status.Phase == corev1.PodRunning && r.since == 0:
+			h.mu.Lock()
+			r.since = started(p)
+			h.mu.Unlock()
+		}
+		if r.leaving != nil {
+			return nil
+		}
+	}
+	if lost := disturbed(pods); lost != "" {
+		h.leave(r, protocol.Evicted, lost)
+		return nil
+	}
+	if r.since != 0 && !r.told {
+		r.told = true
+		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
+	}
+	return firstErr
+}
+
+// over reports whether nothing of a pod runs any more.
+func over(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func started(p *corev1.Pod) protocol.Time {
+	if p.Status.StartTime != nil {
+		return protocol.At(p.Status.StartTime.Time)
+	}
+	return protocol.At(p.CreationTimestamp.Time)
+}
+
+// disturbed says which pod the cluster ended, and why, or "".
+func disturbed(pods []*corev1.Pod) string {
+	for _, p := range pods {
+		if p.Status.Phase != corev1.PodFailed {
+			continue
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+				return fmt.Sprintf("pod %s: %s: %s", p.Name, c.Reason, c.Message)
+			}
+		}
+		if len(p.Status.ContainerStatuses) == 0 && p.Status.Reason != "" { // the kubelet would not have it
+			return fmt.Sprintf("pod %s: %s: %s", p.Name, p.Status.Reason, p.Status.Message)
+		}
+	}
+	return ""
+}
+
+// leave decides that a run is taken down.
+func (h *Hands) leave(r *run, code protocol.Code, note string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.leaving == nil {
+		r.leaving = &protocol.Reason{Code: code, Note: note}
+	}
+}
+
+// takeDown deletes a run's object and says that it is lost when its pods are
+// gone. Pods of a node that is no more count as gone.
+func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again time.Duration, err error) {
+	if !r.deleted {
+		background := metav1.DeletePropagationBackground
+		err := h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return 0, err
+		}
+		r.deleted = true
+	}
+	if h.object(r) != nil {
+		return time.Second, nil
+	}
+	for _, p := range pods {
+		if !over(p) && p.Spec.NodeName != "" && h.node(p.Spec.NodeName) != nil {
+			return time.Second, nil
+		}
+	}
+	h.lose(r, pods, *r.leaving)
+	return 0, nil
+}
+
+// lose says that nothing of a run is left.
+func (h *Hands) lose(r *run, pods []*corev1.Pod, why protocol.Reason) {
+	h.forget(r)
+	x := protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
+	if len(x.Why.Note) > 500 {
+		x.Why.Note = x.Why.Note[:500]
+	}
+	if r.since != 0 {
+		x.Draw = h.cfg.Draw(r.launch, r.since, h.cfg.Now())
+	}
+	h.say(x)
+}
+
+// exit says that a run has ended by itself, and lets the cluster forget it.
+func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed string) error {
+	since, until := r.since, protocol.Time(0)
+	for _, p := range pods {
+		if since == 0 || started(p) < since {
+			since = started(p)
+		}
+		for _, c := range p.Status.ContainerStatuses {
+			if t := c.State.Terminated; t != nil {
+				until = max(until, protocol.At(t.FinishedAt.Time))
+			}
+		}
+	}
+	if since == 0 {
+		since = r.created
+	}
+	if until < since {
+		until = max(since, h.cfg.Now())
+	}
+	if !r.told {
+		r.told = true
+		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
+	}
+	h.say(protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.cfg.Draw(r.launch, since, until), Failed: failed})
+	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
+	if r.kind.Kind == "Job" {
+		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Patch(ctx, r.name, types.MergePatchType, data, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && passing(err) {
+		return err // said again then; the agent drops what it has heard
+	}
+	h.forget(r)
+	return nil
+}
+
+// forget ends our care for a run.
+func (h *Hands) forget(r *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.runs, r.name)
+	delete(h.refused, r.name)
+	h.changed()
+}

@@ -1,0 +1,189 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// bind puts a pod on its node and devices. A pod that must not or cannot go
+// there takes its whole run down.
+func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.Pod) error {
+	node := h.node(r.launch.Node)
+	switch {
+	case node.Spec.Unschedulable:
+		h.leave(r, protocol.Evicted, "node "+node.Name+" was cordoned before the job began")
+		return nil
+	case !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(node.Labels)):
+		h.leave(r, protocol.Refused, fmt.Sprintf("its nodeSelector does not match node %s", node.Name))
+		return nil
+	}
+	if why := h.exceeds(r, pods); why != "" {
+		h.leave(r, protocol.Refused, why)
+		return nil
+	}
+	if why := h.crowded(node, p); why != "" {
+		h.leave(r, protocol.TakenOver, why)
+		return nil
+	}
+	devices, ok := h.choose(r, p, pods)
+	if !ok {
+		h.leave(r, protocol.Refused, "its pods ask for more GPUs than were sold")
+		return nil
+	}
+	notes := h.notes(r, node, p, devices)
+	if h.cfg.Sharing == DRA && len(devices) > 0 {
+		if ready, err := h.allocate(ctx, r, p, devices); err != nil || !ready {
+			return err
+		}
+	}
+	err := h.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: notes},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
+	}, metav1.CreateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // somebody was faster: what the cluster says next tells
+	}
+	return err
+}
+
+// exceeds says what the pods of a run ask beyond what was sold, or "".
+func (h *Hands) exceeds(r *run, pods []*corev1.Pod) string {
+	cpu, mem := int64(0), int64(0)
+	for _, p := range pods {
+		if over(p) {
+			continue
+		}
+		c, m := requests(p)
+		cpu, mem = cpu+c, mem+m
+	}
+	switch j := r.launch.Job; {
+	case cpu > int64(j.CPU):
+		return fmt.Sprintf("its pods ask for %dm of CPU; %dm were sold", cpu, j.CPU)
+	case mem > int64(j.Memory):
+		return fmt.Sprintf("its pods ask for %d MiB of memory; %d were sold", mem, j.Memory)
+	}
+	return ""
+}
+
+// requests are what a pod asks of a node: milli-CPU, and MiB rounded up.
+// Containers that run before the others count where they ask for more.
+func requests(p *corev1.Pod) (cpu, mib int64) {
+	var before struct{ cpu, mem int64 }
+	mem := int64(0)
+	for _, c := range p.Spec.Containers {
+		cpu += c.Resources.Requests.Cpu().MilliValue()
+		mem += c.Resources.Requests.Memory().Value()
+	}
+	for _, c := range p.Spec.InitContainers {
+		before.cpu = max(before.cpu, c.Resources.Requests.Cpu().MilliValue())
+		before.mem = max(before.mem, c.Resources.Requests.Memory().Value())
+	}
+	cpu, mem = max(cpu, before.cpu)+p.Spec.Overhead.Cpu().MilliValue(), max(mem, before.mem)+p.Spec.Overhead.Memory().Value()
+	return cpu, (mem + 1<<20 - 1) >> 20
+}
+
+// amount is what a pod asks of an extended resource.
+func amount(p *corev1.Pod, name corev1.ResourceName) (n int64) {
+	for _, c := range p.Spec.Containers {
+		q := c.Resources.Limits[name]
+		if q.IsZero() {
+			q = c.Resources.Requests[name]
+		}
+		n += q.Value()
+	}
+	return n
+}
+
+// wants is how many devices a pod of ours asks for.
+func (h *Hands) wants(p *corev1.Pod) int {
+	switch h.cfg.Sharing {
+	case DRA:
+		return claimed(p)
+	case GPUShare:
+		return int(min(amount(p, shareGiB), 1))
+	}
+	return int(amount(p, pluginGPU))
+}
+
+// choose gives a pod devices of its run that no other pod of the run holds.
+func (h *Hands) choose(r *run, p *corev1.Pod, pods []*corev1.Pod) (devices []int, ok bool) {
+	n := h.wants(p)
+	if n == 0 {
+		return nil, true
+	}
+	held := make(map[int]bool)
+	for _, q := range pods {
+		if q.UID != p.UID && !over(q) {
+			for _, d := range indexes(q) {
+				held[d] = true
+			}
+		}
+	}
+	for _, d := range r.launch.Devices {
+		if !held[d] && len(devices) < n {
+			devices = append(devices, d)
+		}
+	}
+	return devices, len(devices) == n
+}
+
+// indexes reads which devices a pod of ours was given.
+func indexes(p *corev1.Pod) (devices []int) {
+	text := p.Annotations[NoteDevices]
+	if text == "" {
+		return nil
+	}
+	for _, s := range strings.Split(text, ",") {
+		if d, err := strconv.Atoi(s); err == nil {
+			devices = append(devices, d)
+		}
+	}
+	return devices
+}
+
+// notes are the annotations that come with a binding: ours, and those by which
+// the device plugins of others know which device was chosen.
+func (h *Hands) notes(r *run, node *corev1.Node, p *corev1.Pod, devices []int) map[string]string {
+	if len(devices) == 0 {
+		return nil
+	}
+	var list []string
+	for _, d := range devices {
+		list = append(list, strconv.Itoa(d))
+	}
+	notes := map[string]string{NoteDevices: strings.Join(list, ",")}
+	now := h.cfg.Now().Go()
+	switch h.cfg.Sharing {
+	case HAMi:
+		chosen := hamiDevices(node, p, r.launch.Job, devices)
+		notes["hami.io/vgpu-node"] = node.Name
+		notes["hami.io/vgpu-time"] = strconv.FormatInt(now.Unix(), 10)
+		notes["hami.io/vgpu-devices-to-allocate"], notes["hami.io/vgpu-devices-allocated"] = chosen, chosen
+		notes["hami.io/bind-phase"], notes["hami.io/bind-time"] = "allocating", strconv.FormatInt(now.Unix(), 10)
+	case GPUShare:
+		notes["ALIYUN_COM_GPU_MEM_IDX"] = list[0]
+		notes["ALIYUN_COM_GPU_MEM_POD"] = strconv.FormatInt(gib(r.launch.Job), 10)
+		notes["ALIYUN_COM_GPU_MEM_DEV"] = strconv.FormatInt(deviceGiB(node), 10)
+		notes["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "false"
+		notes["ALIYUN_COM_GPU_MEM_ASSUME_TIME"] = strconv.FormatInt(now.UnixNano(), 10)
+	}
+	return notes
+}
+
+// begun is when a pod was bound, as far as it says.
+func begun(p *corev1.Pod) time.Time {
+	if p.Status.StartTime != nil {
+		return p.Status.StartTime.Time
+	}
+	return p.CreationTimestamp.Time
+}

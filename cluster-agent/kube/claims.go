@@ -1,0 +1,229 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// claimName is how pods and requests of claims name their GPUs.
+const claimName = "gpu"
+
+// Capacities of a device that can be shared.
+const (
+	milliCapacity  resourcev1.QualifiedName = "milli"
+	memoryCapacity resourcev1.QualifiedName = "memory"
+)
+
+// templateName names the claim template of a launch for pods of n devices.
+func templateName(l protocol.Launch, n int64) string {
+	return runName(l.Job.ID, l.Epoch) + "-g" + strconv.FormatInt(n, 10)
+}
+
+// claimed is how many devices the claim of a pod of ours is for.
+func claimed(p *corev1.Pod) int {
+	for _, c := range p.Spec.ResourceClaims {
+		if c.Name == claimName && c.ResourceClaimTemplateName != nil {
+			_, text, _ := cut(*c.ResourceClaimTemplateName, "-g")
+			n, _ := strconv.Atoi(text)
+			return n
+		}
+	}
+	return 0
+}
+
+func cut(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// createClaims creates the claim templates that the pods of u name. They go when
+// u goes.
+func (h *Hands) createClaims(ctx context.Context, r *run, u *unstructured.Unstructured) error {
+	all, err := r.kind.templates(u.Object)
+	if err != nil {
+		return err
+	}
+	var done []string
+	for _, t := range all {
+		list, _ := t.spec["resourceClaims"].([]any)
+		for _, v := range list {
+			name, _ := v.(map[string]any)["resourceClaimTemplateName"].(string)
+			if slices.Contains(done, name) {
+				continue
+			}
+			done = append(done, name)
+			_, text, _ := cut(name, "-g")
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return err
+			}
+			_, err = h.cfg.Client.ResourceV1().ResourceClaimTemplates(r.space).Create(ctx, h.claimTemplate(r, u, name, n), metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Hands) claimTemplate(r *run, u *unstructured.Unstructured, name string, n int64) *resourcev1.ResourceClaimTemplate {
+	req := &resourcev1.ExactDeviceRequest{DeviceClassName: h.cfg.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n}
+	if j := r.launch.Job; j.Share < 1000 {
+		req.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
+			milliCapacity: *resource.NewQuantity(int64(j.Share), resource.DecimalSI),
+		}}
+		if j.GPUMemory > 0 {
+			req.Capacity.Requests[memoryCapacity] = *resource.NewQuantity(int64(j.GPUMemory)<<20, resource.BinarySI)
+		}
+	}
+	return &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: r.space, Labels: map[string]string{LabelSite: h.cfg.Site, LabelRun: r.name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(), UID: u.GetUID()}},
+		},
+		Spec: resourcev1.ResourceClaimTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{LabelSite: h.cfg.Site, LabelRun: r.name}},
+			Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: claimName, Exactly: req}}}},
+		},
+	}
+}
+
+// allocate writes into a pod's claim which devices it gets, as a scheduler does,
+// and reports whether that is done: the claim may still be on its way.
+func (h *Hands) allocate(ctx context.Context, r *run, p *corev1.Pod, devices []int) (ready bool, err error) {
+	name := ""
+	for _, s := range p.Status.ResourceClaimStatuses {
+		if s.Name == claimName && s.ResourceClaimName != nil {
+			name = *s.ResourceClaimName
+		}
+	}
+	o, ok, _ := h.claims.GetByKey(p.Namespace + "/" + name)
+	if name == "" || !ok {
+		return false, nil // its controller makes it; we are woken by that
+	}
+	claim := o.(*resourcev1.ResourceClaim).DeepCopy()
+	if claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == p.UID {
+		return true, nil
+	}
+	results, err := h.results(r, claim, devices)
+	if err != nil {
+		h.leave(r, protocol.TakenOver, err.Error())
+		return false, nil
+	}
+	api := h.cfg.Client.ResourceV1().ResourceClaims(p.Namespace)
+	if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
+		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
+		if claim, err = api.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
+			return false, err
+		}
+	}
+	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.launch.Node}}
+	claim.Status.Allocation = &resourcev1.AllocationResult{
+		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}}},
+		Devices:      resourcev1.DeviceAllocationResult{Results: results},
+	}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
+	_, err = api.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	return err == nil, err
+}
+
+// results says which devices a claim gets, and how much of each.
+func (h *Hands) results(r *run, claim *resourcev1.ResourceClaim, indexes []int) (all []resourcev1.DeviceRequestAllocationResult, err error) {
+	list := h.devices(r.launch.Node)
+	for _, i := range indexes {
+		if i >= len(list) {
+			return nil, fmt.Errorf("node %s publishes %d devices; device %d was meant", r.launch.Node, len(list), i)
+		}
+		d := list[i]
+		x := resourcev1.DeviceRequestAllocationResult{Request: claimName, Driver: h.cfg.Driver, Pool: d.pool, Device: d.Name}
+		if d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations {
+			sum := sha256.Sum256([]byte(string(claim.UID) + "/" + d.Name))
+			id := types.UID(uuid(sum[:16]))
+			x.ShareID, x.ConsumedCapacity = &id, consumed(d.Device, r.launch.Job)
+		} else if r.launch.Job.Share < 1000 {
+			return nil, fmt.Errorf("device %s of node %s cannot be shared", d.Name, r.launch.Node)
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// consumed is what a job takes of each capacity of a device, as the device's own
+// policy rounds it. A whole device is all of it.
+func consumed(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]resource.Quantity {
+	out := make(map[resourcev1.QualifiedName]resource.Quantity)
+	for name, c := range d.Capacity {
+		want := c.Value.Value()
+		switch {
+		case j.Share >= 1000:
+		case name == milliCapacity:
+			want = int64(j.Share)
+		case name == memoryCapacity && j.GPUMemory > 0:
+			want = int64(j.GPUMemory) << 20
+		case c.RequestPolicy != nil && c.RequestPolicy.Default != nil:
+			want = c.RequestPolicy.Default.Value()
+		}
+		if p := c.RequestPolicy; p != nil && p.ValidRange != nil && j.Share < 1000 {
+			if p.ValidRange.Min != nil {
+				want = max(want, p.ValidRange.Min.Value())
+			}
+			if s := p.ValidRange.Step; s != nil && s.Value() > 0 {
+				want = (want + s.Value() - 1) / s.Value() * s.Value()
+			}
+		}
+		out[name] = *resource.NewQuantity(want, c.Value.Format)
+	}
+	return out
+}
+
+// uuid writes 16 bytes as a random UUID would look.
+func uuid(b []byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// A device is one of a node's, with the pool that its driver has it in.
+type device struct {
+	resourcev1.Device
+	pool string
+}
+
+// devices returns those of a node in the order of their names, which makes
+// indexes: the newest generation of each pool, gpu2 before gpu10.
+func (h *Hands) devices(node string) (all []device) {
+	newest := make(map[string]int64)
+	slicesOf := h.slicesOf(node)
+	for _, s := range slicesOf {
+		newest[s.Spec.Pool.Name] = max(newest[s.Spec.Pool.Name], s.Spec.Pool.Generation)
+	}
+	for _, s := range slicesOf {
+		if s.Spec.Pool.Generation == newest[s.Spec.Pool.Name] {
+			for _, d := range s.Spec.Devices {
+				all = append(all, device{d, s.Spec.Pool.Name})
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y device) int {
+		if len(x.Name) != len(y.Name) {
+			return len(x.Name) - len(y.Name)
+		}
+		return strings.Compare(x.Name, y.Name)
+	})
+	return all
+}

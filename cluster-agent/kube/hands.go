@@ -1,0 +1,268 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config is what hands need to know. The zero of a field is its default, but for
+// Site, Client and Dynamic.
+type Config struct {
+	Site       string
+	Client     kubernetes.Interface // set QPS and Burst: by default a client makes 5 requests a second
+	Dynamic    dynamic.Interface
+	Namespaces []string          // where jobs are put; the first is for tasks that name none; default "default"
+	Sharing    Sharing           // default DRA
+	Driver     string            // of device claims; default "gpu.nvidia.com"
+	Class      string            // of device claims; default "gpu.nvidia.com"
+	Models     map[string]string // GPU product as nodes spell it -> model of the power table, beside what is known
+	Power      power.Table       // which models there are; default power.Default()
+	Workers    int               // jobs that are looked after at once; default 16
+	Patience   time.Duration     // how long a job may take to begin; default 10m
+	Keep       time.Duration     // how long a finished Job stays in the cluster; default 1h
+	Log        *slog.Logger
+	Now        func() protocol.Time
+	// Draw says what a run has drawn, by hour. By default it is what the plan
+	// said: an estimate.
+	Draw func(l protocol.Launch, since, until protocol.Time) []protocol.Slice
+}
+
+func (c Config) withDefaults() Config {
+	def := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	def((*string)(&c.Sharing), string(DRA))
+	def(&c.Driver, "gpu.nvidia.com")
+	def(&c.Class, "gpu.nvidia.com")
+	if len(c.Namespaces) == 0 {
+		c.Namespaces = []string{"default"}
+	}
+	if len(c.Power.Models()) == 0 {
+		c.Power = power.Default()
+	}
+	if c.Workers == 0 {
+		c.Workers = 16
+	}
+	if c.Patience == 0 {
+		c.Patience = 10 * time.Minute
+	}
+	if c.Keep == 0 {
+		c.Keep = time.Hour
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = func() protocol.Time { return protocol.At(time.Now()) }
+	}
+	if c.Draw == nil {
+		c.Draw = Planned
+	}
+	return c
+}
+
+// Hands are a site's, on a real cluster. Make them with New; Run lets them live.
+type Hands struct {
+	cfg   Config
+	port  bus.Port
+	queue workqueue.TypedRateLimitingInterface[string] // of run names
+	dirty chan struct{}                                // the inventory may have changed
+
+	speaking sync.Mutex
+	mouth    protocol.Mouth
+
+	mu      sync.Mutex
+	runs    map[string]*run
+	epochs  map[protocol.JobID]uint64  // highest that was launched
+	refused map[string]string          // run -> why the cluster makes no pods of it
+	stores  map[string][]cache.Indexer // plural of a kind -> its objects, by namespace
+	objects dynamicInformers
+
+	nodes, pods, slices, claims cache.Indexer
+}
+
+// A run is one epoch of a job in our care. Its fields are changed under
+// Hands.mu; only one worker at a time looks after a run.
+type run struct {
+	name     string
+	launch   protocol.Launch
+	space    string
+	kind     *kind
+	created  protocol.Time    // when we asked for it; 0: not yet
+	seen     bool             // the cluster has it
+	equipped bool             // its claim templates are there
+	told     bool             // Started was said
+	since    protocol.Time    // it runs; 0: not yet
+	leaving  *protocol.Reason // why it is taken down
+	deleted  bool             // we asked for that
+}
+
+// New returns hands that are not alive yet.
+func New(cfg Config) *Hands {
+	cfg = cfg.withDefaults()
+	return &Hands{
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Hands(cfg.Site)}, dirty: make(chan struct{}, 1),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
+		runs:  make(map[string]*run), epochs: make(map[protocol.JobID]uint64), refused: make(map[string]string),
+	}
+}
+
+// Planned takes a run to have drawn what its plan said.
+func Planned(l protocol.Launch, since, until protocol.Time) (draw []protocol.Slice) {
+	for t := since; t < until; {
+		end := min(t.Floor(time.Hour).Add(time.Hour), until)
+		mj := int64(l.Power) * int64(end-t) / 1000
+		draw = append(draw, protocol.Slice{Hour: t.Floor(time.Hour), Energy: protocol.Millijoules(mj)})
+		t = end
+	}
+	return draw
+}
+
+// Run lets hands live at port until ctx ends or the port does, and returns why.
+// It closes the port. It waits for an API server that does not answer.
+func (h *Hands) Run(ctx context.Context, port bus.Port) error {
+	ctx, cancel := context.WithCancel(ctx)
+	h.port = port
+	var working sync.WaitGroup
+	defer func() {
+		cancel()
+		h.queue.ShutDown()
+		working.Wait()
+	}()
+	if err := h.watch(ctx); err != nil {
+		_ = port.Close()
+		return err
+	}
+	held, err := h.adopt(ctx)
+	if err != nil {
+		_ = port.Close()
+		return err
+	}
+	last := h.survey()
+	h.say(protocol.Inventory{Nodes: last, Held: held})
+	for range h.cfg.Workers {
+		working.Go(func() { h.work(ctx) })
+	}
+	for {
+		select {
+		case m, ok := <-port.Heard():
+			if !ok {
+				return fmt.Errorf("kube: %w", port.Close())
+			}
+			h.hear(m)
+		case <-h.dirty:
+			if now := h.survey(); !sameNodes(now, last) {
+				last = now
+				h.say(protocol.Inventory{Nodes: now})
+			}
+			select { // changes come in swarms
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		case <-ctx.Done():
+			_ = port.Close()
+			return ctx.Err()
+		}
+	}
+}
+
+// say tells the agent. A port that cannot be spoken to has ended, and ends Run.
+func (h *Hands) say(b protocol.Body) {
+	h.speaking.Lock()
+	defer h.speaking.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.port.Say(ctx, h.mouth.Say(h.cfg.Now(), protocol.Agent(h.cfg.Site), b)); err != nil {
+		h.cfg.Log.Error("the agent was not told", "error", err)
+	}
+}
+
+// hear takes in a launch. One that is not newer than the last of its job is
+// answered again if it is in our care, and else refused.
+func (h *Hands) hear(m protocol.Message) {
+	l, ok := m.Body.(protocol.Launch)
+	if !ok || m.From != protocol.Agent(h.cfg.Site) {
+		return
+	}
+	name := runName(l.Job.ID, l.Epoch)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.runs[name]; r != nil {
+		r.told = false // say it again
+	} else if l.Epoch > h.epochs[l.Job.ID] {
+		h.epochs[l.Job.ID] = l.Epoch
+		h.runs[name] = &run{name: name, launch: l}
+	} else {
+		h.cfg.Log.Warn("a launch that is not newer than the last was refused", "job", l.Job.ID, "epoch", l.Epoch)
+		return
+	}
+	h.queue.Add(name)
+}
+
+func (h *Hands) work(ctx context.Context) {
+	for {
+		name, over := h.queue.Get()
+		if over {
+			return
+		}
+		again, err := h.attend(ctx, name)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			h.cfg.Log.Warn("tried again soon", "run", name, "error", err)
+			h.queue.AddRateLimited(name)
+		case again > 0:
+			h.queue.Forget(name)
+			h.queue.AddAfter(name, again)
+		default:
+			h.queue.Forget(name)
+		}
+		h.queue.Done(name)
+	}
+}
+
+// podsOf returns the pods of a run.
+func (h *Hands) podsOf(name string) (pods []*corev1.Pod) {
+	list, _ := h.pods.ByIndex(byRun, name)
+	for _, o := range list {
+		pods = append(pods, o.(*corev1.Pod))
+	}
+	return pods
+}
+
+func (h *Hands) node(name string) *corev1.Node {
+	o, ok, _ := h.nodes.GetByKey(name)
+	if !ok {
+		return nil
+	}
+	return o.(*corev1.Node)
+}
+
+// slicesOf returns what a driver published of a node's devices.
+func (h *Hands) slicesOf(node string) (all []*resourcev1.ResourceSlice) {
+	if h.slices == nil {
+		return nil
+	}
+	list, _ := h.slices.ByIndex(byNode, node)
+	for _, o := range list {
+		if s := o.(*resourcev1.ResourceSlice); s.Spec.Driver == h.cfg.Driver {
+			all = append(all, s)
+		}
+	}
+	return all
+}

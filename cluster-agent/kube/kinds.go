@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A kind says where an object has its pods, how many of them run at once, and
+// how it says that it has ended.
+type kind struct {
+	schema.GroupVersionKind
+	plural  string
+	pods    []podPath
+	suspend string // field that keeps it from making pods
+	done    ending
+	failed  ending
+}
+
+// A podPath leads to the pod templates of one sort: fields joined by dots, where
+// "[]" stands for each element of a list and "*" for each field. Counts lead from
+// the object that holds the template to how many pods there are of it; they are
+// multiplied, and "^" goes one object up.
+type podPath struct {
+	template string
+	counts   []string
+}
+
+// An ending is a value that says so: of a field, or the type of a condition that
+// is true.
+type ending struct {
+	field  string
+	values []string
+}
+
+func conditions(types ...string) ending { return ending{"status.conditions", types} }
+
+func replicas(field string) []podPath {
+	return []podPath{{"spec." + field + ".*.template", []string{"replicas"}}}
+}
+
+// kinds are all that can be run.
+var kinds = []kind{
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, plural: "jobs",
+		pods: []podPath{{"spec.template", []string{"parallelism"}}}, suspend: "spec.suspend",
+		done: conditions("Complete"), failed: conditions("Failed"),
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, plural: "pytorchjobs",
+		pods: replicas("pytorchReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "TFJob"}, plural: "tfjobs",
+		pods: replicas("tfReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, plural: "mpijobs",
+		pods: replicas("mpiReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, plural: "jobsets",
+		pods: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.^.replicas"}}}, suspend: "spec.suspend",
+		done: conditions("Completed"), failed: conditions("Failed"),
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}, plural: "rayjobs",
+		pods: []podPath{
+			{"spec.rayClusterSpec.headGroupSpec.template", nil},
+			{"spec.rayClusterSpec.workerGroupSpecs.[].template", []string{"replicas"}},
+		},
+		suspend: "spec.suspend",
+		done:    ending{"status.jobStatus", []string{"SUCCEEDED"}}, failed: ending{"status.jobStatus", []string{"FAILED", "STOPPED"}},
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}, plural: "sparkapplications",
+		pods:    []podPath{{"spec.driver.template", nil}, {"spec.executor.template", []string{"instances"}}},
+		suspend: "spec.suspend",
+		done:    ending{"status.applicationState.state", []string{"COMPLETED"}}, failed: ending{"status.applicationState.state", []string{"FAILED", "SUBMISSION_FAILED"}},
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}, plural: "workflows",
+		pods: []podPath{{"spec", []string{"/spec.parallelism"}}}, suspend: "spec.suspend",
+		done: ending{"status.phase", []string{"Succeeded"}}, failed: ending{"status.phase", []string{"Failed", "Error"}},
+	},
+}
+
+// kindOf returns the kind of an object, or says which there are.
+func kindOf(u *unstructured.Unstructured) (*kind, error) {
+	var names []string
+	for i := range kinds {
+		if k := &kinds[i]; k.GroupVersionKind == u.GroupVersionKind() {
+			return k, nil
+		}
+		names = append(names, kinds[i].GroupVersion().String()+" "+kinds[i].Kind)
+	}
+	return nil, fmt.Errorf("%s %s cannot be run here; want one of %s", u.GetAPIVersion(), u.GetKind(), strings.Join(names, ", "))
+}
+
+func (k *kind) resource() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.plural) }
+
+// is reports whether an object says this of itself, and which word it uses.
+func (e ending) is(u *unstructured.Unstructured) (string, bool) {
+	fields := strings.Split(e.field, ".")
+	if s, ok, _ := unstructured.NestedString(u.Object, fields...); ok {
+		return s, slices.Contains(e.values, s)
+	}
+	list, _, _ := unstructured.NestedSlice(u.Object, fields...)
+	for _, c := range list {
+		m, _ := c.(map[string]any)
+		if m["status"] == "True" {
+			if s, _ := m["type"].(string); slices.Contains(e.values, s) {
+				message, _ := m["message"].(string)
+				return strings.TrimSpace(s + ": " + message), true
+			}
+		}
+	}
+	return "", false
+}

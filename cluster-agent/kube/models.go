@@ -1,0 +1,49 @@
+package kube
+
+import (
+	"regexp"
+	"strings"
+)
+
+// productLabels are where nodes say what GPUs they have.
+var productLabels = []string{"nvidia.com/gpu.product", "gridbid.io/gpu-model", "aliyun.accelerator/nvidia_name", "cloud.google.com/gke-accelerator"}
+
+// memoryLabels are where nodes say how much memory each GPU has, in MiB.
+var memoryLabels = []string{"nvidia.com/gpu.memory", "aliyun.accelerator/nvidia_mem"}
+
+// word cuts a product's name at what is no letter or digit.
+var word = regexp.MustCompile(`[A-Za-z0-9]+`)
+
+// model returns the model of the power table that a product is: by what the site
+// says, or if the product is called that, or if a word of it is. The longest
+// name wins: "NVIDIA-A100-SXM4-80GB" is an "A100".
+func (h *Hands) model(product string) string {
+	if m, ok := h.cfg.Models[product]; ok {
+		return m
+	}
+	best := ""
+	words := word.FindAllString(product, -1)
+	for _, m := range h.cfg.Power.Models() {
+		if strings.EqualFold(m, product) {
+			return m
+		}
+		for _, w := range words {
+			if strings.EqualFold(w, strings.ReplaceAll(m, "-", "")) && len(m) > len(best) {
+				best = m
+			}
+		}
+	}
+	if best == "" {
+		return product // the fleet says that no power is known of it
+	}
+	return best
+}
+
+func first(labels map[string]string, keys []string) string {
+	for _, k := range keys {
+		if v := labels[k]; v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,231 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// survey says what the site consists of, in order of name. Where others came to
+// hold what ours hold too, the run that began last gives way.
+func (h *Hands) survey() []protocol.Node {
+	var all []protocol.Node
+	for _, o := range h.nodes.List() {
+		n := o.(*corev1.Node)
+		p := h.machine(n)
+		ours := h.others(n, &p)
+		h.giveWay(n, ours)
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(x, y protocol.Node) int { return strings.Compare(x.Name, y.Name) })
+	return all
+}
+
+func sameNodes(x, y []protocol.Node) bool { return reflect.DeepEqual(x, y) }
+
+// machine is what a node has, and whether it takes anything.
+func (h *Hands) machine(n *corev1.Node) protocol.Node {
+	p := protocol.Node{
+		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
+		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: closed(n),
+	}
+	product := first(n.Labels, productLabels)
+	if mib, err := strconv.ParseInt(first(n.Labels, memoryLabels), 10, 64); err == nil {
+		p.GPUMemory = protocol.MiB(mib)
+	}
+	if h.cfg.Sharing == DRA {
+		for _, d := range h.devices(n.Name) {
+			p.GPUs++
+			if a := d.Attributes["productName"]; a.StringValue != nil {
+				product = *a.StringValue
+			}
+			if m, ok := d.Capacity[memoryCapacity]; ok {
+				p.GPUMemory = protocol.MiB(m.Value.Value() >> 20)
+			}
+		}
+	} else if h.cfg.Sharing == GPUShare {
+		q := n.Status.Allocatable["aliyun.com/gpu-count"]
+		p.GPUs = int(q.Value())
+	} else if q := n.Status.Allocatable[pluginGPU]; h.cfg.Sharing == HAMi {
+		p.GPUs = len(hamiNode(n))
+	} else {
+		p.GPUs = int(q.Value())
+	}
+	if p.GPUs == 0 {
+		p.GPUMemory = 0
+		return p
+	}
+	p.Model = h.model(product)
+	return p
+}
+
+// closed says why a node takes nothing new, or "".
+func closed(n *corev1.Node) string {
+	if n.Spec.Unschedulable {
+		return "cordoned"
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU {
+			return "tainted " + t.Key
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			if c.Status == corev1.ConditionTrue {
+				return ""
+			}
+			return "not ready: " + c.Reason
+		}
+	}
+	return "not ready: it has not said so"
+}
+
+// others fills in what pods that are not in our care hold of a node, and returns
+// those that are.
+func (h *Hands) others(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
+	list, _ := h.pods.ByIndex(byNode, n.Name)
+	whole, taken := int64(0), make(map[int]protocol.Milli) // whole ones: on which devices is not known
+	held := make(map[int]bool)                             // by ours
+	for _, o := range list {
+		q := o.(*corev1.Pod)
+		if over(q) {
+			continue
+		}
+		if h.holds(q.Labels[LabelRun]) {
+			ours = append(ours, q)
+			for _, d := range indexes(q) {
+				held[d] = true
+			}
+			continue
+		}
+		cpu, mem := requests(q)
+		p.OtherCPU, p.OtherMem = p.OtherCPU+protocol.Milli(cpu), p.OtherMem+protocol.MiB(mem)
+		if ds := indexes(q); len(ds) > 0 {
+			milli, err := strconv.ParseInt(q.Annotations[NoteMilli], 10, 64)
+			if err != nil || milli <= 0 {
+				milli = 1000
+			}
+			for _, d := range ds {
+				taken[d] += protocol.Milli(milli)
+			}
+		} else {
+			whole += amount(q, pluginGPU)
+			if gib := amount(q, shareGiB); gib > 0 {
+				d, _ := strconv.Atoi(q.Annotations["ALIYUN_COM_GPU_MEM_IDX"])
+				taken[d] += 1000
+			}
+		}
+	}
+	for d, milli := range h.claimedByOthers(n.Name) {
+		taken[d] += milli
+	}
+	if p.GPUs == 0 {
+		return ours
+	}
+	p.Others = make([]protocol.Milli, p.GPUs)
+	for d := range p.Others {
+		p.Others[d] = min(taken[d], 1000)
+	}
+	for pass := range 2 { // first where ours are not
+		for d := p.GPUs - 1; d >= 0 && whole > 0; d-- {
+			if p.Others[d] == 0 && (pass == 1 || !held[d]) {
+				p.Others[d], whole = 1000, whole-1
+			}
+		}
+	}
+	if !slices.ContainsFunc(p.Others, func(m protocol.Milli) bool { return m > 0 }) {
+		p.Others = nil
+	}
+	return ours
+}
+
+// claimedByOthers is what claims that are not of our runs hold of a node's
+// devices, by index.
+func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
+	if h.claims == nil {
+		return nil
+	}
+	out := make(map[int]protocol.Milli)
+	var index map[string]int
+	list, _ := h.claims.ByIndex(byNode, node)
+	for _, o := range list {
+		c := o.(*resourcev1.ResourceClaim)
+		if h.holds(c.Labels[LabelRun]) {
+			continue
+		}
+		if index == nil {
+			index = make(map[string]int)
+			for i, d := range h.devices(node) {
+				index[d.pool+"/"+d.Name] = i
+			}
+		}
+		for _, x := range c.Status.Allocation.Devices.Results {
+			i, ok := index[x.Pool+"/"+x.Device]
+			if !ok || x.Driver != h.cfg.Driver {
+				continue
+			}
+			milli := protocol.Milli(1000)
+			if q, ok := x.ConsumedCapacity[milliCapacity]; ok {
+				milli = protocol.Milli(q.Value())
+			}
+			out[i] += milli
+		}
+	}
+	return out
+}
+
+// load is what all pods on a node ask in all, and has what it can give.
+func (h *Hands) load(n *corev1.Node) (cpu, mib, gpus int64) {
+	list, _ := h.pods.ByIndex(byNode, n.Name)
+	for _, o := range list {
+		if q := o.(*corev1.Pod); !over(q) {
+			c, m := requests(q)
+			cpu, mib, gpus = cpu+c, mib+m, gpus+amount(q, pluginGPU)
+		}
+	}
+	return cpu, mib, gpus
+}
+
+// crowded says what a node lacks for one pod more, or "".
+func (h *Hands) crowded(n *corev1.Node, p *corev1.Pod) string {
+	cpu, mib, gpus := h.load(n)
+	if p != nil {
+		c, m := requests(p)
+		cpu, mib, gpus = cpu+c, mib+m, gpus+amount(p, pluginGPU)
+	}
+	have := n.Status.Allocatable
+	most := have[pluginGPU]
+	switch {
+	case cpu > have.Cpu().MilliValue():
+		return fmt.Sprintf("others took CPU of node %s: %dm asked of %dm", n.Name, cpu, have.Cpu().MilliValue())
+	case mib > have.Memory().Value()>>20:
+		return fmt.Sprintf("others took memory of node %s: %d MiB asked of %d", n.Name, mib, have.Memory().Value()>>20)
+	case h.cfg.Sharing == Plugin && gpus > most.Value():
+		return fmt.Sprintf("others took GPUs of node %s: %d asked of %d", n.Name, gpus, most.Value())
+	}
+	return ""
+}
+
+// giveWay takes down the run of ours that began last, if others came to a node
+// that cannot hold all. What the node's kubelet would do with them nobody knows.
+func (h *Hands) giveWay(n *corev1.Node, ours []*corev1.Pod) {
+	why := h.crowded(n, nil)
+	if why == "" || len(ours) == 0 {
+		return
+	}
+	last := slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return begun(x).Compare(begun(y)) })
+	h.mu.Lock()
+	r := h.runs[last.Labels[LabelRun]]
+	h.mu.Unlock()
+	if r != nil {
+		h.leave(r, protocol.TakenOver, why)
+		h.queue.Add(r.name)
+	}
+}

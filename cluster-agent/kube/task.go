@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// largest is the most bytes that a task may take: etcd's own limit is 1.5 MB.
+const largest = 512 << 10
+
+// read reads a task: one Kubernetes object, in JSON.
+func read(t protocol.Task) (*unstructured.Unstructured, *kind, error) {
+	switch {
+	case t == "":
+		return nil, nil, errors.New("nothing to run: the job came without a task")
+	case len(t) > largest:
+		return nil, nil, fmt.Errorf("a task of %d bytes; at most %d", len(t), largest)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal([]byte(t), &raw); err != nil {
+		return nil, nil, fmt.Errorf("a task that is no JSON object: %w", err)
+	}
+	u := &unstructured.Unstructured{Object: raw}
+	k, err := kindOf(u)
+	return u, k, err
+}
+
+// build makes of a launch the object to create: named by job and epoch, with
+// pods that wait for our scheduler and ask for GPUs as the site shares them.
+func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, error) {
+	u, k, err := read(l.Task)
+	if err != nil {
+		return nil, nil, err
+	}
+	space := u.GetNamespace()
+	if space == "" {
+		space = h.cfg.Namespaces[0]
+	}
+	if !slices.Contains(h.cfg.Namespaces, space) {
+		return nil, nil, fmt.Errorf("namespace %q is none of this site's; want one of %s", space, strings.Join(h.cfg.Namespaces, ", "))
+	}
+	note, err := pack(h.cfg.Site, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := runName(l.Job.ID, l.Epoch)
+	labels := map[string]string{LabelSite: h.cfg.Site, LabelRun: run}
+	delete(u.Object, "status")
+	u.Object["metadata"] = map[string]any{}
+	u.SetName(run)
+	u.SetNamespace(space)
+	u.SetLabels(labels)
+	u.SetAnnotations(map[string]string{NoteLaunch: note, NoteJob: string(l.Job.ID)})
+	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspend, ".")...)
+	if k.Kind == "Job" { // its own labels would be the selector of another
+		unstructured.RemoveNestedField(u.Object, "spec", "selector")
+		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
+	}
+	all, err := k.templates(u.Object)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range all {
+		merge(t.meta, "labels", labels)
+		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", LabelQueue} {
+			delete(child(t.meta, "labels"), owned)
+		}
+		merge(t.meta, "annotations", map[string]string{NoteJob: string(l.Job.ID)})
+		t.spec["schedulerName"] = Scheduler
+		for _, field := range []string{"nodeName", "priorityClassName", "schedulingGates", "resourceClaims"} {
+			delete(t.spec, field) // where and with what it runs is not the task's to say
+		}
+		tolerate(t.spec)
+	}
+	return u, k, h.share(l, all)
+}
+
+func merge(m map[string]any, field string, add map[string]string) {
+	c := child(m, field)
+	for k, v := range add {
+		c[k] = v
+	}
+}
+
+// tolerate lets pods onto nodes that keep others off their GPUs.
+func tolerate(spec map[string]any) {
+	list, _ := spec["tolerations"].([]any)
+	spec["tolerations"] = append(list, map[string]any{"key": pluginGPU, "operator": "Exists"})
+}
+
+// containers returns those of a pod's spec.
+func containers(spec map[string]any) (all []map[string]any) {
+	list, _ := spec["containers"].([]any)
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

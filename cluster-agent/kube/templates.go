@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A template is a pod template inside of an object, to be changed in place.
+type template struct {
+	meta  map[string]any // labels and annotations
+	spec  map[string]any // of the pod
+	count int64
+}
+
+// templates returns the pod templates of an object.
+func (k *kind) templates(object map[string]any) (all []template, err error) {
+	if k.Kind == "Workflow" {
+		return workflow(object)
+	}
+	for _, p := range k.pods {
+		fields := strings.Split(p.template, ".")
+		walk([]map[string]any{object}, fields, func(up []map[string]any, t map[string]any) {
+			n := int64(1)
+			for _, c := range p.counts {
+				n *= count(up, c)
+			}
+			all = append(all, template{meta: child(t, "metadata"), spec: child(t, "spec"), count: n})
+		})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("a %s without %s", k.Kind, k.pods[0].template)
+	}
+	return all, nil
+}
+
+// walk visits each map that fields lead to, with all maps above it. The last
+// field is made where it is missing, so that it can be written to.
+func walk(up []map[string]any, fields []string, visit func(up []map[string]any, t map[string]any)) {
+	here := up[len(up)-1]
+	if len(fields) == 1 {
+		visit(up, child(here, fields[0]))
+		return
+	}
+	down := func(v any) {
+		if m, ok := v.(map[string]any); ok {
+			walk(append(up[:len(up):len(up)], m), fields[1:], visit)
+		}
+	}
+	switch {
+	case fields[1] == "[]":
+		list, _ := here[fields[0]].([]any)
+		for _, v := range list {
+			if m, ok := v.(map[string]any); ok {
+				walk(append(up[:len(up):len(up)], m), fields[2:], visit)
+			}
+		}
+	case fields[0] == "*":
+		for _, name := range sorted(here) {
+			down(here[name])
+		}
+	default:
+		down(here[fields[0]])
+	}
+}
+
+// count reads a number; one that is missing is 1.
+func count(up []map[string]any, path string) int64 {
+	at := len(up) - 1
+	fields := strings.Split(path, ".")
+	for fields[0] == "^" && at > 0 {
+		at, fields = at-1, fields[1:]
+	}
+	if v, ok := up[at][fields[0]]; ok {
+		return number(v)
+	}
+	return 1
+}
+
+func number(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 1
+}
+
+// child returns a map inside of a map, and makes it if it is not there.
+func child(m map[string]any, name string) map[string]any {
+	if c, ok := m[name].(map[string]any); ok {
+		return c
+	}
+	c := make(map[string]any)
+	m[name] = c
+	return c
+}
+
+// workflow views an Argo Workflow as one template: its pods take labels and
+// scheduler from the workflow, and their containers stand in its templates.
+func workflow(object map[string]any) ([]template, error) {
+	spec := child(object, "spec")
+	var containers []any
+	list, _ := spec["templates"].([]any)
+	for _, t := range list {
+		m, _ := t.(map[string]any)
+		for _, field := range []string{"container", "script"} {
+			if c, ok := m[field].(map[string]any); ok {
+				containers = append(containers, c)
+			}
+		}
+	}
+	if len(containers) == 0 {
+		return nil, fmt.Errorf("a Workflow without a template that has a container")
+	}
+	if _, ok := spec["parallelism"]; !ok {
+		return nil, fmt.Errorf("a Workflow without spec.parallelism: nobody knows how many of its pods run at once")
+	}
+	view := map[string]any{"containers": containers}
+	spec["schedulerName"] = Scheduler
+	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"])}}, nil
+}

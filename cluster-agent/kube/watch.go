@@ -1,0 +1,311 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Indexes of what is watched.
+const (
+	byRun  = "run"
+	byNode = "node"
+)
+
+type dynamicInformers []dynamicinformer.DynamicSharedInformerFactory // one for each namespace
+
+// watch begins to watch nodes, pods, devices and, of each kind that is
+// installed, our objects, and returns when all are known.
+func (h *Hands) watch(ctx context.Context) error {
+	all := informers.NewSharedInformerFactoryWithOptions(h.cfg.Client, 0, informers.WithTransform(slim))
+	nodes := all.Core().V1().Nodes().Informer()
+	pods := all.Core().V1().Pods().Informer()
+	synced := []cache.InformerSynced{nodes.HasSynced, pods.HasSynced}
+	h.nodes, h.pods = nodes.GetIndexer(), pods.GetIndexer()
+	if err := pods.AddIndexers(cache.Indexers{
+		byRun:  func(o any) ([]string, error) { return label(o, LabelRun), nil },
+		byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil },
+	}); err != nil {
+		return fmt.Errorf("kube: %w", err)
+	}
+	if h.cfg.Sharing == DRA {
+		slices, claims := all.Resource().V1().ResourceSlices().Informer(), all.Resource().V1().ResourceClaims().Informer()
+		if err := slices.AddIndexers(cache.Indexers{byNode: func(o any) ([]string, error) {
+			if n := o.(*resourcev1.ResourceSlice).Spec.NodeName; n != nil {
+				return []string{*n}, nil
+			}
+			return nil, nil
+		}}); err != nil {
+			return fmt.Errorf("kube: %w", err)
+		}
+		if err := claims.AddIndexers(cache.Indexers{byNode: nodesOfClaim}); err != nil {
+			return fmt.Errorf("kube: %w", err)
+		}
+		h.slices, h.claims = slices.GetIndexer(), claims.GetIndexer()
+		synced = append(synced, slices.HasSynced, claims.HasSynced)
+		on(slices, func(any) { h.changed() })
+		on(claims, func(o any) { h.claimChanged(o.(*resourcev1.ResourceClaim)) })
+	}
+	on(nodes, func(o any) {
+		h.changed()
+		h.wake(func(r *run) bool { return r.launch.Node == o.(*corev1.Node).Name })
+	})
+	on(pods, func(o any) { h.podChanged(o.(*corev1.Pod)) })
+	all.Start(ctx.Done())
+	for _, space := range h.cfg.Namespaces {
+		h.objects = append(h.objects, dynamicinformer.NewFilteredDynamicSharedInformerFactory(h.cfg.Dynamic, 0, space, func(o *metav1.ListOptions) {
+			o.LabelSelector = LabelSite + "=" + h.cfg.Site
+		}))
+		events := informers.NewSharedInformerFactoryWithOptions(h.cfg.Client, 0, informers.WithNamespace(space),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "reason=FailedCreate" }))
+		in := events.Core().V1().Events().Informer()
+		on(in, func(o any) { h.complaint(o.(*corev1.Event)) })
+		events.Start(ctx.Done())
+		synced = append(synced, in.HasSynced)
+	}
+	h.stores = make(map[string][]cache.Indexer)
+	for i := range kinds {
+		if err := h.follow(ctx, &kinds[i]); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("kube: %w while waiting for the API server", ctx.Err())
+	}
+	return nil
+}
+
+// nodesOfClaim are those that a claim's allocation names.
+func nodesOfClaim(o any) (nodes []string, err error) {
+	a := o.(*resourcev1.ResourceClaim).Status.Allocation
+	if a == nil || a.NodeSelector == nil {
+		return nil, nil
+	}
+	for _, t := range a.NodeSelector.NodeSelectorTerms {
+		for _, f := range t.MatchFields {
+			if f.Key == "metadata.name" {
+				nodes = append(nodes, f.Values...)
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// follow begins to watch our objects of a kind, and returns when they are known.
+// It is a NotFound error if the kind is not installed.
+func (h *Hands) follow(ctx context.Context, k *kind) error {
+	h.mu.Lock()
+	done := h.stores[k.plural] != nil
+	h.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := h.installed(ctx, k); err != nil {
+		return err
+	}
+	var stores []cache.Indexer
+	for _, f := range h.objects {
+		in := f.ForResource(k.resource()).Informer()
+		on(in, func(o any) {
+			u := o.(*unstructured.Unstructured)
+			h.queue.Add(u.GetLabels()[LabelRun])
+		})
+		f.Start(ctx.Done())
+		if !cache.WaitForCacheSync(ctx.Done(), in.HasSynced) {
+			return fmt.Errorf("kube: %w while waiting for the API server", ctx.Err())
+		}
+		stores = append(stores, in.GetIndexer())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stores[k.plural] = stores
+	return nil
+}
+
+// installed asks the API server, for as long as it takes to answer, whether it
+// knows a kind.
+func (h *Hands) installed(ctx context.Context, k *kind) error {
+	for {
+		list, err := h.cfg.Client.Discovery().ServerResourcesForGroupVersion(k.GroupVersion().String())
+		switch {
+		case err == nil:
+			for _, r := range list.APIResources {
+				if r.Name == k.plural {
+					return nil
+				}
+			}
+			return apierrors.NewNotFound(k.resource().GroupResource(), "")
+		case !passing(err):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kube: %w: %w", ctx.Err(), err)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// passing reports whether an error may go away by itself.
+func passing(err error) bool {
+	if _, ok := err.(apierrors.APIStatus); !ok { // nobody answered
+		return true
+	}
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
+}
+
+// on calls f with each object that comes, changes or goes.
+func on(in cache.SharedIndexInformer, f func(o any)) {
+	_, _ = in.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only when stopped
+		AddFunc:    f,
+		UpdateFunc: func(_, o any) { f(o) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			f(o)
+		},
+	})
+}
+
+// slim drops what is large and never read.
+func slim(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+func label(o any, key string) []string {
+	if m, ok := o.(metav1.Object); ok {
+		if v := m.GetLabels()[key]; v != "" {
+			return []string{v}
+		}
+	}
+	return nil
+}
+
+func (h *Hands) changed() {
+	select {
+	case h.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// wake has the runs looked after that which picks.
+func (h *Hands) wake(which func(*run) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, r := range h.runs {
+		if which(r) {
+			h.queue.Add(name)
+		}
+	}
+}
+
+func (h *Hands) podChanged(p *corev1.Pod) {
+	if name := p.Labels[LabelRun]; name != "" {
+		h.queue.Add(name)
+		if h.holds(name) && p.Spec.NodeName == "" {
+			return // nobody's room changes
+		}
+	}
+	h.changed()
+}
+
+// claimChanged: the claim of a pod came, which may be all that it waited for.
+func (h *Hands) claimChanged(c *resourcev1.ResourceClaim) {
+	h.changed()
+	for _, owner := range c.OwnerReferences {
+		if o, ok, _ := h.pods.GetByKey(c.Namespace + "/" + owner.Name); ok {
+			if name := o.(*corev1.Pod).Labels[LabelRun]; name != "" {
+				h.queue.Add(name)
+			}
+		}
+	}
+}
+
+func (h *Hands) holds(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.runs[name] != nil
+}
+
+// complaint takes in that the cluster makes no pods of an object, if that will
+// not go away by itself.
+func (h *Hands) complaint(e *corev1.Event) {
+	final := false
+	for _, word := range []string{"exceeded quota", "forbidden", "is invalid", "denied"} {
+		final = final || strings.Contains(e.Message, word)
+	}
+	name := e.InvolvedObject.Name
+	if !final || !h.holds(name) {
+		return
+	}
+	h.mu.Lock()
+	h.refused[name] = e.Message
+	h.mu.Unlock()
+	h.queue.Add(name)
+}
+
+// adopt finds what runs from before, and returns it.
+func (h *Hands) adopt(ctx context.Context) (held []protocol.Held, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range kinds {
+		k := &kinds[i]
+		for _, u := range h.all(k) {
+			l, err := unpack(u.GetAnnotations()[NoteLaunch])
+			if err != nil {
+				h.cfg.Log.Error("an object of ours cannot be read; it is left alone", "object", u.GetName(), "error", err)
+				continue
+			}
+			h.epochs[l.Job.ID] = max(h.epochs[l.Job.ID], l.Epoch)
+			name := u.GetName()
+			if u.GetLabels()[labelTold] != "" || name != runName(l.Job.ID, l.Epoch) {
+				continue
+			}
+			created := protocol.At(u.GetCreationTimestamp().Time)
+			h.runs[name] = &run{name: name, launch: l, space: u.GetNamespace(), kind: k, created: created, seen: true}
+			h.queue.Add(name)
+			held = append(held, protocol.Held{Launch: l, Since: created})
+		}
+	}
+	return held, nil
+}
+
+// all returns our objects of a kind. The caller holds h.mu.
+func (h *Hands) all(k *kind) (us []*unstructured.Unstructured) {
+	for _, store := range h.stores[k.plural] {
+		for _, o := range store.List() {
+			us = append(us, o.(*unstructured.Unstructured))
+		}
+	}
+	return us
+}
+
+// object returns the object of a run, as we know it.
+func (h *Hands) object(r *run) *unstructured.Unstructured {
+	h.mu.Lock()
+	stores := h.stores[r.kind.plural]
+	h.mu.Unlock()
+	for _, store := range stores {
+		if o, ok, _ := store.GetByKey(r.space + "/" + r.name); ok {
+			return o.(*unstructured.Unstructured)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+# Kubernetes: a control plane of its own, built from Go modules and kept under
+# ~/.cache, so that only the first run pays for it.
+KUBETEST ?= .
+
+.PHONY: kube-plane test-kube bench-kube
+
+## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
+kube-plane:
+	@internal/plane/controlplane/build.sh
+
+## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
+test-kube:
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./deploy/...
+
+## bench-kube: pods bound in a second, by us and by bare client-go in the same run
+bench-kube:
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '^$$' -bench Bind ./cluster-agent/kube
