@@ -24,6 +24,8 @@ type Answer struct {
 	Cites    []string `json:"cites,omitempty"`    // decisions that it comes from
 	Readings []string `json:"readings,omitempty"` // questions to ask instead
 	Command  string   `json:"command,omitempty"`  // that says the same again
+
+	lacks string // what the question did not name: "JOB", "SITE", ...
 }
 
 // A Table is rows of cells under their heads. Cells are for people; figures

@@ -80,7 +80,7 @@ func (l *Log) missing(r *reading) *Answer {
 		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
 			continue
 		}
-		a := &Answer{Kind: "ambiguous"}
+		a := &Answer{Kind: "ambiguous", lacks: slot}
 		q := r.query(found[0])
 		switch slot {
 		case "JOB":

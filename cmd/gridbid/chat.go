@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+)
+
+// newChatCommand is `gridbid chat`: questions one after the other.
+func newChatCommand() *cobra.Command {
+	var f ledgerFlag
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "ask questions about a run, one after the other",
+		Long: `Ask questions about a run, a line each, as with "gridbid ask". A question may lean
+on the one before: "why not oslo?", "and on wednesday?", "what about lyon", "how
+long did it wait?". A number chooses one of the readings that an answer offers.
+A ledger that is still being written is read again when it has grown, so a live
+federation is asked about as it is now.
+
+  /help     what can be asked
+  /history  what was asked; !3 asks the third again, !! the last
+  /quit     ends, as the end of input does
+
+Nothing is written by a question. With --json each answer is one line of JSON.`,
+		Example: `  gridbid chat
+  printf '%s\n' 'late jobs' 'and of tenant team-a?' | gridbid chat --json | jq .text`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := f.path()
+			if err != nil {
+				return fmt.Errorf("chat: %w", err)
+			}
+			t := talk{path: path, flags: f.spelled(), asJSON: asJSON, out: cmd.OutOrStdout(), talk: cmd.ErrOrStderr()}
+			if err := t.hold(cmd.Context(), cmd.InOrStdin()); err != nil {
+				return fmt.Errorf("chat: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write each answer as a line of JSON: docs/ask.md")
+	return cmd
+}
+
+// A talk is a session at a terminal, or of a program.
+type talk struct {
+	path, flags string
+	asJSON      bool
+	out, talk   io.Writer
+
+	size    int64 // of the ledger, as it was read
+	session *chat.Session
+	history []string
+}
+
+// longestLine bounds a question that is read, in bytes.
+const longestLine = 64 << 10
+
+func (t *talk) hold(ctx context.Context, in io.Reader) error {
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	f, ok := in.(*os.File)
+	prompt := ok && terminal(f)
+	if prompt {
+		fmt.Fprintf(t.talk, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestLine)
+	for {
+		if prompt {
+			fmt.Fprint(t.talk, "\n? ")
+		}
+		if ctx.Err() != nil || !lines.Scan() {
+			return errors.Join(ctx.Err(), lines.Err())
+		}
+		line := strings.TrimSpace(lines.Text())
+		switch line {
+		case "":
+			continue
+		case "/quit", "/exit", "/q":
+			return nil
+		case "/history":
+			for i, q := range t.history {
+				fmt.Fprintf(t.talk, "%4d  %s\n", i+1, typed(q))
+			}
+			continue
+		case "/help":
+			line = "help"
+		}
+		if strings.HasPrefix(line, "!") {
+			again, err := t.recall(line)
+			if err != nil {
+				fmt.Fprintln(t.talk, err)
+				continue
+			}
+			line = again
+		}
+		t.history = append(t.history, line)
+		if err := t.answer(ctx, line); err != nil {
+			return err
+		}
+	}
+}
+
+// recall returns what "!3" or "!!" stands for.
+func (t *talk) recall(line string) (string, error) {
+	n, err := strconv.Atoi(line[1:])
+	if line == "!!" {
+		n, err = len(t.history), nil
+	}
+	if err != nil || n < 1 || n > len(t.history) {
+		return "", fmt.Errorf("%q names no question before: /history lists %d", typed(line), len(t.history))
+	}
+	return t.history[n-1], nil
+}
+
+// typed returns a line as a terminal may show it.
+func typed(s string) string { return strings.Trim(strconv.Quote(s), `"`) }
+
+func (t *talk) answer(ctx context.Context, question string) error {
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	a := t.session.Ask(question)
+	if a.Command != "" {
+		a.Command += t.flags
+	}
+	if t.asJSON {
+		return json.NewEncoder(t.out).Encode(askAnswer{1, question, t.path, a})
+	}
+	if err := a.Write(t.out); err != nil {
+		return err
+	}
+	if a.Kind == "ambiguous" && len(a.Readings) > 0 {
+		fmt.Fprintf(t.talk, "A number from 1 to %d chooses one.\n", len(a.Readings))
+	}
+	return nil
+}
+
+// read reads the ledger, if it has grown since.
+func (t *talk) read(ctx context.Context) error {
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return err
+	}
+	if t.session != nil && info.Size() == t.size {
+		return nil
+	}
+	log, err := readRun(t.path, t.talk)
+	if err != nil {
+		return err
+	}
+	log.Set(stageOf(ctx, t.path, t.talk))
+	t.size = info.Size()
+	if t.session == nil {
+		t.session = log.Talk()
+	} else {
+		t.session.On(log)
+	}
+	return nil
+}

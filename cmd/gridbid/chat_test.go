@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// chatting runs a talk of some lines.
+func chatting(t *testing.T, lines string, args ...string) (out, talk string) {
+	t.Helper()
+	cmd := newChatCommand()
+	cmd.SetIn(strings.NewReader(lines))
+	out, talk, err := execute(cmd, args...)
+	if err != nil {
+		t.Fatalf("chat: %v, said %q", err, talk)
+	}
+	return out, talk
+}
+
+func TestChatGoesOnFromTheQuestionBefore(t *testing.T) {
+	out, talk := chatting(t, "why did train-1 go to oslo\n\nhow long did it wait?\n/history\n!1\n!9\n/quit\nlate jobs\n", "--run", ledgerOf(t, "auction"))
+	if n := strings.Count(out, "read as: why job train-1 at site oslo"); n != 2 {
+		t.Errorf("the first question was answered %d times; want twice:\n%s", n, out)
+	}
+	if !strings.Contains(out, "read as: how long did job train-1 wait") {
+		t.Errorf("the second question does not lean on the first:\n%s", out)
+	}
+	if strings.Contains(out, "late jobs") {
+		t.Error("it went on after /quit")
+	}
+	for _, want := range []string{"1  why did train-1 go to oslo", `"!9" names no question`} {
+		if !strings.Contains(talk, want) {
+			t.Errorf("it did not say %q:\n%s", want, talk)
+		}
+	}
+}
+
+func TestChatAsJSONIsALineForEachAnswer(t *testing.T) {
+	out, _ := chatting(t, "late jobs\nsing a song\n\x1b[2Jhello\n", "--json", "--run", ledgerOf(t, "auction"))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 3 || bytes.ContainsRune([]byte(out), 0x1b) {
+		t.Fatalf("%d lines: %q; want three, and no escape", len(lines), out)
+	}
+	for i, kind := range []string{"answer", "unclear", "not-found"} {
+		var a askAnswer
+		if err := json.Unmarshal([]byte(lines[i]), &a); err != nil || a.Kind != kind {
+			t.Errorf("line %d: %v, kind %q; want %q", i+1, err, a.Kind, kind)
+		}
+	}
+}
