@@ -1,6 +1,9 @@
 package scene
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Bars is a chart of rows on one scale, each stacked of the same parts. Values
 // below zero go to the left.
@@ -42,11 +45,12 @@ func (r Row) ends() (down, up float64) {
 	return down, up
 }
 
-func (b Bars) value(r Row) string {
+// value returns what stands after a bar; on a narrow chart without its note.
+func (b Bars) value(r Row, width float64) string {
 	down, up := r.ends()
 	s := Number(down+up, b.Decimals)
-	if r.Note != "" {
-		s += "  " + r.Note
+	if r.Note != "" && width >= 440 {
+		s += ", " + r.Note
 	}
 	return s
 }
@@ -60,7 +64,7 @@ func (b Bars) Draw(width float64) Scene {
 	for _, r := range b.Rows {
 		names = max(names, wide(r.Name, small, r.Chosen))
 		if len(r.Values) > 0 {
-			values = max(values, wide(b.value(r), small, r.Chosen))
+			values = max(values, wide(b.value(r, width), small, r.Chosen))
 		}
 		down, up := r.ends()
 		low, high = min(low, down), max(high, up)
@@ -76,7 +80,7 @@ func (b Bars) Draw(width float64) Scene {
 			continue
 		}
 		end := b.row(&p, r, at, y)
-		p.text(end+6, y+height-3, fit(b.value(r), small, values+2, r.Chosen), small, Text).Bold = r.Chosen
+		p.text(end+6, y+height-3, fit(b.value(r, width), small, values+2, r.Chosen), small, Text).Bold = r.Chosen
 	}
 	p.line(Muted, 1, Point{at(0), top - 4}, Point{at(0), p.H - margin})
 	return p.Scene
@@ -118,7 +122,7 @@ func (b Bars) label() string {
 			s += fmt.Sprintf(" %s: %s.", r.Name, r.Note)
 			continue
 		}
-		s += fmt.Sprintf(" %s: %s.", r.Name, b.value(r))
+		s += fmt.Sprintf(" %s: %s.", r.Name, b.value(r, math.Inf(1)))
 	}
 	return s
 }

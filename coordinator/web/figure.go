@@ -17,7 +17,7 @@ import (
 // A figure is a chart on the page.
 type figure struct {
 	Name  string
-	Query string        // of its address: of what it is
+	Query template.URL  // of its address: of what it is
 	SVG   template.HTML // made of escaped text alone
 }
 
@@ -33,7 +33,7 @@ func newFigure(d *diary.Diary, w diary.Drawing, width float64) (figure, error) {
 	return figure{w.Chart, address(w), template.HTML(c.Draw(width).Inline())}, nil
 }
 
-func address(w diary.Drawing) string {
+func address(w diary.Drawing) template.URL {
 	q := make(url.Values)
 	if w.Decision != "" {
 		q.Set("d", w.Decision)
@@ -47,7 +47,7 @@ func address(w diary.Drawing) string {
 	if w.At != 0 {
 		q.Set("t", strconv.FormatInt(int64(w.At), 10))
 	}
-	return q.Encode()
+	return template.URL(q.Encode())
 }
 
 // ofCard returns the charts of a decision.

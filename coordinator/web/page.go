@@ -59,7 +59,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 	id, question := r.URL.Query().Get("d"), question(r)
 	v, err := s.look(r, func(v *view, d *diary.Diary) {
 		v.Hints = hints(v.Entries)
-		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "policies"} {
+		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
 			if f, err := newFigure(d, diary.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
 				v.Figures = append(v.Figures, f)
 			}

@@ -1,0 +1,15 @@
+# The page, driven in a real Chromium; screenshots and a run to look at are kept
+# in $(PAGE).
+PAGE ?= .gridbid/page
+
+.PHONY: test-page bench-page
+
+## test-page: drive the page in Chromium, and keep screenshots (needs chromium)
+test-page:
+	mkdir -p $(PAGE)
+	$(GO) run ./cmd/gridbid replay --policy auction,home-fifo --no-bound --bus mem --run $(PAGE)/run > $(PAGE)/run.txt
+	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./coordinator/web -pictures $(abspath $(PAGE)) -ledger $(abspath $(PAGE))/run/auction.ledger
+
+## bench-page: how fast a day of 10,000 decisions is shown, and a feed of 50 a second (needs chromium)
+bench-page:
+	$(GO) test -tags browser -count 1 -timeout 8m -v -run Speed ./coordinator/web
