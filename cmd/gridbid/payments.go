@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/scenarios/bench"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// newBenchPaymentsCommand is `gridbid bench payments`.
+func newBenchPaymentsCommand() *cobra.Command {
+	var data string
+	var jobs int
+	var sites []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "payments [SCENARIO...]",
+		Short: "measure what a site gains that asks for more or less than its energy costs",
+		Long: `Replay each day with one site asking 0.7 to 1.3 times what its energy costs, and
+say what that site would earn under three rules of payment: first-price (what it
+asked), second-price (what it could have asked before another site was cheaper)
+and settled (what was measured, and a tenth of it). Also what the lie costs the
+federation, by what was measured.`,
+		Example: `  gridbid bench payments
+  gridbid bench payments real-days/ordinary_2022-04-13 --sites us-tex-erco --json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"real-days/ordinary_2022-04-13"}
+			}
+			var rows []bench.Shaded
+			for _, name := range args {
+				s, err := script.Load(name, script.Options{Data: data, MaxJobs: jobs})
+				if err != nil {
+					return badInput{err}
+				}
+				who := sites
+				if len(who) == 0 {
+					who = bench.Telling(s)
+				}
+				more, err := bench.Payments(cmd.Context(), s, who, func(format string, args ...any) {
+					fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+				})
+				if err != nil {
+					return err
+				}
+				rows = append(rows, more...)
+			}
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(struct {
+					Schema int            `json:"schema"`
+					Rows   []bench.Shaded `json:"rows"`
+				}{1, rows})
+			}
+			return bench.PaymentsMarkdown(cmd.OutOrStdout(), rows)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&data, "data", "../shared/data", "folder of recorded series and traces")
+	fl.IntVar(&jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
+	fl.StringSliceVar(&sites, "sites", nil, "who shades its bids, one at a time (default: the cheapest, cleanest and dearest)")
+	fl.BoolVar(&asJSON, "json", false, "print rows as JSON")
+	return cmd
+}

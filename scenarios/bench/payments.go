@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// Shades are what a site asks for its energy in the study of payments, over
+// what it costs, in thousandths. One of them is the truth.
+var Shades = []protocol.Milli{700, 850, 1000, 1150, 1300}
+
+// A Shaded is a day in which one site asked for more or less than its energy
+// costs and all others told the truth, and what came of it for that site under
+// each rule of payment. Sums are in dollars, of the jobs that the site ran.
+type Shaded struct {
+	Scenario string  `json:"scenario"`
+	Site     string  `json:"site"`
+	Price    float64 `json:"price"` // asked, over what it costs
+	Jobs     int     `json:"jobs"`
+	GPUHours float64 `json:"gpu_hours"`
+	CostUSD  float64 `json:"cost_usd"` // of their energy, measured
+
+	// What is left to the site when that is paid.
+	FirstPrice  float64 `json:"first_price_profit_usd"`  // paid: what it asked
+	SecondPrice float64 `json:"second_price_profit_usd"` // paid: what it could have asked and still been cheapest
+	Settled     float64 `json:"settled_profit_usd"`      // paid: what was measured and a tenth of it
+
+	Rivals       int     `json:"rivals"`        // of Jobs, those that another site offered for too
+	ObjectiveUSD float64 `json:"objective_usd"` // of the federation's jobs, by what was measured
+}
+
+// Payments plays a scenario with each of the named sites asking each of the
+// shades in turn, under the auction. What is paid changes nothing in who wins,
+// so one run answers for all rules.
+func Payments(ctx context.Context, s script.Scenario, sites []string, say func(format string, args ...any)) (out []Shaded, err error) {
+	for _, name := range sites {
+		at := slices.IndexFunc(s.Sites, func(x script.Site) bool { return x.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
+		}
+	}
+	play := func(site string, price protocol.Milli) (*record.Book, float64, error) {
+		x := s
+		x.Sites = slices.Clone(s.Sites)
+		for i := range x.Sites {
+			if x.Sites[i].Name == site && price != 1000 {
+				x.Sites[i].Bids.Price = price
+			}
+		}
+		res, err := scenarios.Play(ctx, x, scenarios.Auction, new(membus.Hub), scenarios.Options{})
+		return res.Book, res.Totals.ObjectiveUSD - res.Totals.IdleUSD - res.Totals.IdleKg*s.Weights.Kappa.Dollars()/1000, err
+	}
+	honest, objective, err := play("", 1000)
+	if err != nil {
+		return nil, err
+	}
+	for _, site := range sites {
+		for _, price := range Shades {
+			book, sum := honest, objective
+			if price != 1000 {
+				if book, sum, err = play(site, price); err != nil {
+					return out, err
+				}
+			}
+			row := shaded(book, site)
+			row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
+			out = append(out, row)
+			say("%s: %s asks %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
+				s.Name, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.Settled, sum)
+		}
+	}
+	return out, nil
+}
+
+// shaded adds up what a site earned in a run.
+func shaded(book *record.Book, site string) Shaded {
+	out := Shaded{Site: site}
+	for _, id := range book.Jobs() {
+		r, _ := book.Job(id)
+		a := r.Award()
+		if a == nil || r.Run == nil || r.Run.Site != site || r.State != record.Ended {
+			continue
+		}
+		cost, bid := r.Run.Cost.Money.Dollars(), a.Option.Money.Dollars()
+		more, rival := margin(r, *a)
+		out.Jobs++
+		if rival {
+			out.Rivals++
+		}
+		out.GPUHours += float64(r.Job.GPU()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
+		out.CostUSD += cost
+		out.FirstPrice += bid - cost
+		out.SecondPrice += bid + more - cost
+		out.Settled += max(cost, -cost) / 10
+	}
+	return out
+}
+
+// margin returns by how much the winner could have asked more before another
+// site's cheapest option would have cost the market less; nothing if there was
+// no such option, or if it was cheaper already and lost for want of room.
+func margin(r record.JobRecord, a record.Decision) (dollars float64, rival bool) {
+	for _, h := range r.Hearings {
+		if h.Round != a.Round {
+			continue
+		}
+		total := func(p record.Priced) protocol.Microdollars { return p.Terms.Total() + p.Room }
+		least := total(a.Option)
+		for _, answer := range h.Answers {
+			if answer.Site == a.Site || len(answer.Options) == 0 || answer.Late {
+				continue
+			}
+			best := total(slices.MinFunc(answer.Options, func(x, y record.Priced) int { return int(total(x) - total(y)) }))
+			if more := (best - least).Dollars(); !rival || more < dollars {
+				dollars, rival = more, true
+			}
+		}
+	}
+	return max(dollars, 0), rival
+}
+
+// PaymentsMarkdown writes rows as a table, and for each rule what the best lie
+// of each site gained over the truth.
+func PaymentsMarkdown(w io.Writer, rows []Shaded) error {
+	b := new(strings.Builder)
+	fmt.Fprintf(b, "| day | site | asks | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	truth := make(map[string]Shaded)
+	for _, r := range rows {
+		if r.Price == 1 {
+			truth[r.Scenario+"/"+r.Site] = r
+		}
+	}
+	for _, r := range rows {
+		t := truth[r.Scenario+"/"+r.Site]
+		fmt.Fprintf(b, "| %s | %s | %.2f | %d | %.0f | %.2f | %.2f | %.2f | %.2f | %+.2f |\n", r.Scenario, r.Site, r.Price,
+			r.Jobs, r.GPUHours, r.CostUSD, r.FirstPrice, r.SecondPrice, r.Settled, 100*(r.ObjectiveUSD/t.ObjectiveUSD-1))
+	}
+	fmt.Fprintf(b, "\nWhat the best lie of a site gained over the truth, and what it cost the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
+	for _, rule := range []struct {
+		name string
+		of   func(Shaded) float64
+	}{
+		{"first-price", func(r Shaded) float64 { return r.FirstPrice }},
+		{"second-price", func(r Shaded) float64 { return r.SecondPrice }},
+		{"settled", func(r Shaded) float64 { return r.Settled }},
+	} {
+		best := make(map[string]Shaded)
+		var order []string
+		for _, r := range rows {
+			key := r.Scenario + "/" + r.Site
+			if x, ok := best[key]; !ok {
+				order = append(order, key)
+				best[key] = truth[key]
+			} else if rule.of(r) > rule.of(x) {
+				best[key] = r
+			}
+		}
+		var gained, lost []float64
+		liars := 0
+		for _, key := range order {
+			gain := rule.of(best[key]) - rule.of(truth[key])
+			gained, lost = append(gained, gain), append(lost, best[key].ObjectiveUSD/truth[key].ObjectiveUSD-1)
+			if gain > 0.005 {
+				liars++
+			}
+		}
+		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", rule.name, spread(gained).text(1, 2), liars, len(order), spread(lost).text(100, 2))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Telling returns the sites on which a lie tells most: the cheapest, the
+// cleanest and the dearest.
+func Telling(s script.Scenario) []string {
+	var out []string
+	for _, i := range []int{cheapest(s), cleanest(s), dearest(s)} {
+		if name := s.Sites[i].Name; !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
