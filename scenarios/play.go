@@ -41,6 +41,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 	}
 	res := Result{Book: record.New(record.Config{}), Counts: st.Market.Counts()}
 	frag := mean{from: s.Start, to: s.End}
+	carbon := newAccount(s)
 	began := time.Duration(0)
 	if o.Wall != nil {
 		began = o.Wall()
@@ -49,6 +50,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 		Start: st.Start, Latest: st.Meters.Add(Longest), Pace: o.Pace,
 		Record: func(m protocol.Message) error {
 			res.Book.Add(m)
+			carbon.add(m)
 			if o.Record == nil {
 				return nil
 			}
@@ -72,6 +74,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 	}
 	res.Totals = res.Book.Totals(meta)
 	res.Totals.Messages = said
+	res.Totals.AverageKg, res.Totals.MarginalKg = carbon.average/1e6, carbon.marginal/1e6
 	var wrong []error
 	for _, p := range res.Book.Check(Nodes(s)) {
 		wrong = append(wrong, fmt.Errorf("scenarios: %s: the record does not add up: %v", policy, p))

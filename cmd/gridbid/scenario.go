@@ -25,6 +25,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Data, "data", "../shared/data", "folder of recorded series and traces, for scenarios that read them")
 	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
+	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
 	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
 	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs (default 2000, or what the scenario says)")
@@ -44,6 +45,8 @@ func (s *source) load(args []string) (script.Scenario, error) {
 	var out script.Scenario
 	var err error
 	switch {
+	case s.options.Carbon != "" && s.options.Carbon != "average" && s.options.Carbon != script.ByMarginal:
+		err = fmt.Errorf("--carbon %s: want average or marginal", s.options.Carbon)
 	case s.options.Window != "" && len(args) > 0:
 		err = fmt.Errorf("give a scenario or --window, not both")
 	case s.options.Window != "":

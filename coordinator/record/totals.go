@@ -39,7 +39,9 @@ type Totals struct {
 
 	EnergyKWh    float64 `json:"energy_kwh"` // of jobs and idle, facility's share included
 	CarbonKg     float64 `json:"carbon_kg"`
-	CostUSD      float64 `json:"cost_usd"` // of that energy
+	AverageKg    float64 `json:"carbon_average_kg"`  // of the same energy, by average intensity; 0 if not told
+	MarginalKg   float64 `json:"carbon_marginal_kg"` // by marginal intensity, where a site has a series of it
+	CostUSD      float64 `json:"cost_usd"`           // of that energy
 	ObjectiveUSD float64 `json:"objective_usd"`
 
 	// Of the jobs alone, without the idle draw of the sites: what a scheduler

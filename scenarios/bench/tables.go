@@ -22,6 +22,8 @@ var columns = []column{
 	{"objective", "$", 2, func(r Row) float64 { return r.Totals.ObjectiveUSD }},
 	{"carbon", "kg", 1, func(r Row) float64 { return r.Totals.CarbonKg }},
 	{"busy carbon", "kg", 1, func(r Row) float64 { return r.BusyKg }},
+	{"CO2 avg", "kg", 1, func(r Row) float64 { return r.Totals.AverageKg }},
+	{"CO2 marg", "kg", 1, func(r Row) float64 { return r.Totals.MarginalKg }},
 	{"cost", "$", 2, func(r Row) float64 { return r.Totals.CostUSD }},
 	{"busy cost", "$", 2, func(r Row) float64 { return r.BusyCostUSD }},
 	{"energy", "kWh", 1, func(r Row) float64 { return r.Totals.EnergyKWh }},

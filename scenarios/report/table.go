@@ -42,6 +42,8 @@ var jobs = []column{
 	{"JCT", "h p95", func(t record.Totals) float64 { return t.JCTS.P95 / 3600 }, two, true},
 	{"slowdown", "mean", func(t record.Totals) float64 { return t.Slowdown.Mean }, two, true},
 	{"slowdown", "p95", func(t record.Totals) float64 { return t.Slowdown.P95 }, two, true},
+	{"CO2 avg", "kg", func(t record.Totals) float64 { return t.AverageKg }, one, true},
+	{"CO2 marg", "kg", func(t record.Totals) float64 { return t.MarginalKg }, one, true},
 }
 
 // Table writes the comparison for a terminal, in plain text: two blocks, the

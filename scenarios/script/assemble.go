@@ -26,6 +26,9 @@ const mostDays = 31
 func (l library) assemble(s spec, o Options) (Scenario, error) {
 	s = o.apply(s)
 	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}
+	if s.Carbon == ByMarginal {
+		out.Carbon = ByMarginal
+	}
 	if s.Seed != nil {
 		out.Seed = *s.Seed
 	}

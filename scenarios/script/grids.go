@@ -14,7 +14,7 @@ import (
 )
 
 // quantities of a signal, in the order in which they are read.
-var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE}
+var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.Marginal}
 
 // usualPUE is taken where no series and no constant is given: about what
 // operators report as the mean of large sites that are not new.
@@ -65,6 +65,13 @@ func (g *grids) sites(out *Scenario) error {
 			return err
 		}
 		average = average || spec.Region == nil
+		if out.Carbon == ByMarginal {
+			if more := site.Signals[trace.Marginal]; len(more) > 0 {
+				site.Signals[Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
+			} else {
+				out.note("%s: no series of marginal intensity: its average one stands for it", site.Name)
+			}
+		}
 		if err := g.cover(out, i, site); err != nil {
 			return err
 		}
@@ -80,7 +87,9 @@ func (g *grids) sites(out *Scenario) error {
 		}
 		out.Sites = append(out.Sites, site)
 	}
-	if average {
+	if average && out.Carbon == ByMarginal {
+		out.note("bids and the objective count carbon by marginal intensity: what one kWh more emits")
+	} else if average {
 		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
 	}
 	out.note("past the end of a site's signals their last day repeats, for jobs that run on")
@@ -148,6 +157,9 @@ func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
 	site.Signals[protocol.GridPrice] = slices.Clone(z.Price)
 	site.Signals[protocol.GridCarbon] = slices.Clone(z.Carbon)
 	site.Signals[protocol.GridPUE] = slices.Clone(z.PUE)
+	if len(z.Marginal) > 0 {
+		site.Signals[trace.Marginal] = slices.Clone(z.Marginal)
+	}
 	if z.Persisted > 0 {
 		out.note("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
 	}
@@ -177,7 +189,7 @@ func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error
 func (g *grids) cover(out *Scenario, i int, site Site) error {
 	for _, q := range quantities {
 		points := site.Signals[q]
-		if q == protocol.GridPUE && len(points) == 1 {
+		if q == protocol.GridPUE && len(points) == 1 || q == trace.Marginal && len(points) == 0 {
 			continue
 		}
 		first, last := points[0].At, points[len(points)-1].At

@@ -132,6 +132,9 @@ func (o Options) apply(s spec) spec {
 	if o.Jobs != "" {
 		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil
 	}
+	if o.Carbon != "" {
+		s.Carbon = o.Carbon
+	}
 	if o.JobsFrom != nil {
 		s.Jobs.From = o.JobsFrom
 	}

@@ -17,10 +17,21 @@ type Scenario struct {
 	Jobs     []protocol.Job // by arrival, then id
 	Policies []string       // to compare; empty: all that there are
 	Weights  Weights
+	Carbon   string `json:",omitempty"` // ByAverage or ByMarginal
 
 	Notes []string // what was assumed, cut or filled, in words
 	Hash  string   // sha256 of all of the above, in hex
 }
+
+// Average is the quantity of the grid's average intensity in a scenario whose
+// bids go by the marginal one. Otherwise GridCarbon is the average.
+const Average protocol.Quantity = "average"
+
+// By which intensity bids are made and the objective counts.
+const (
+	ByAverage  = ""         // of all that the grid generates: attributional
+	ByMarginal = "marginal" // of what one kWh more takes: consequential
+)
 
 // A Site is a cluster with its grid.
 type Site struct {
@@ -84,6 +95,7 @@ type Options struct {
 	Window     string  // CSV of hourly prices and carbon by zone
 	Jobs       string  // trace of jobs; default ${data}/workload/philly_2017.csv.gz
 	JobsFrom   *int64  // seconds in the trace's own clock; default: its dense part
+	Carbon     string  // ByMarginal, or what the scenario says
 	MaxJobs    int     // default 2000, or what the scenario says
 	Fleet      string  // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
 	FleetScale float64 // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy

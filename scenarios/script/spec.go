@@ -20,6 +20,7 @@ type spec struct {
 	Jobs     jobsSpec           `yaml:"jobs"`
 	Policies []string           `yaml:"policies"`
 	Weights  weightsSpec        `yaml:"weights"`
+	Carbon   string             `yaml:"carbon"`
 	where    func(...any) place // of a fault, by path
 }
 

@@ -16,9 +16,17 @@ type Zone struct {
 	Carbon []protocol.Point // milligrams of CO2-equivalent per kWh, life cycle
 	PUE    []protocol.Point // thousandths; empty if the source has none
 
+	// Marginal is what one kWh more emits, in milligrams; empty unless the source
+	// has it for every hour.
+	Marginal []protocol.Point
+
 	Persisted int // values that were missing and are those of the hour before
 	Patched   int // prices that the source itself marks as filled
 }
+
+// Marginal is the quantity of what one kWh more emits. It is a scenario's alone:
+// agents are told one intensity, which the scenario chooses.
+const Marginal protocol.Quantity = "marginal"
 
 // Bounds of what a grid can be. Prices beyond them have not been seen anywhere;
 // ERCOT's cap was 9000 dollars per MWh, Australia's is about 15000.
@@ -39,10 +47,11 @@ const (
 )
 
 // Window reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh,
-// price_usd_per_mwh and, if there, pue_model and price_filled. Zones come in
+// price_usd_per_mwh and, if there, pue_model, mef_direct_gco2_per_kwh (which may
+// be missing at some zones) and price_filled. Zones come in
 // the order in which they first stand in the file.
 func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
-	const carbon, price, pue = "ci_lifecycle_gco2_per_kwh", "price_usd_per_mwh", "pue_model"
+	const carbon, price, pue, more = "ci_lifecycle_gco2_per_kwh", "price_usd_per_mwh", "pue_model", "mef_direct_gco2_per_kwh"
 	t, err := open(r, file, "time_utc", "zone", carbon, price)
 	if err != nil {
 		return nil, err
@@ -68,6 +77,9 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 		case len(z.pue.points) > 0:
 			z.pue.put(t, pue, at, 1, mostPUE, fill)
 		}
+		if t.text(more) != "" {
+			z.marginal.put(t, more, at, 0, mostCarbon, Persist)
+		}
 		if t.text("price_filled") == "1" {
 			z.Patched++
 		}
@@ -81,7 +93,7 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 // A zone is a Zone that is being read.
 type zone struct {
 	Zone
-	price, carbon, pue line
+	price, carbon, pue, marginal line
 }
 
 // close checks that zones cover the same hours.
@@ -93,6 +105,9 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 	for i, z := range zones {
 		z.Price, z.Carbon, z.PUE = z.price.points, z.carbon.points, z.pue.points
 		z.Persisted = z.price.filled + z.carbon.filled + z.pue.filled
+		if z.marginal.filled == 0 && len(z.marginal.points) == len(z.Price) {
+			z.Marginal = z.marginal.points
+		}
 		a, b := zones[0].price.points, z.Price
 		if a[0].At != b[0].At || len(a) != len(b) {
 			return nil, fmt.Errorf("trace: %s: zone %s has hours %v..%v, zone %s %v..%v: give all zones the same hours",
@@ -114,12 +129,12 @@ func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill)
 	switch what {
 	case protocol.GridPrice:
 		lo, hi = -mostPrice, mostPrice
-	case protocol.GridCarbon:
+	case protocol.GridCarbon, Marginal:
 		hi = mostCarbon
 	case protocol.GridPUE:
 		lo, hi = 1, mostPUE
 	default:
-		return nil, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon or pue", file, what)
+		return nil, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon, marginal or pue", file, what)
 	}
 	t, err := open(r, file, "time_utc", column)
 	if err != nil {

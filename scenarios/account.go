@@ -1,0 +1,64 @@
+package scenarios
+
+import (
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// An account counts what all that a federation drew emitted, both ways of
+// counting it, whichever the bids went by: attributional, by the average
+// intensity of the grid, and consequential, by what one kWh more emits. It
+// counts by hour and site, from the same slices of energy as the bills.
+type account struct {
+	sites             map[string]*series
+	average, marginal float64 // milligrams
+}
+
+// series are a site's, in force from each point on.
+type series struct{ average, marginal, pue []protocol.Point }
+
+func newAccount(s script.Scenario) *account {
+	a := &account{sites: make(map[string]*series)}
+	until := Metered(s).Add(Longest)
+	for _, site := range s.Sites {
+		x := &series{average: site.Signals[protocol.GridCarbon], marginal: site.Signals[trace.Marginal], pue: site.Signals[protocol.GridPUE]}
+		if s.Carbon == script.ByMarginal && len(site.Signals[script.Average]) > 0 {
+			x.average = site.Signals[script.Average]
+		}
+		if len(x.marginal) == 0 {
+			x.marginal = x.average
+		}
+		x.average, x.marginal, x.pue = Lasting(x.average, until), Lasting(x.marginal, until), Lasting(x.pue, until)
+		a.sites[site.Name] = x
+	}
+	return a
+}
+
+// add counts what a message of hands tells of.
+func (a *account) add(m protocol.Message) {
+	x := a.sites[m.From.Site()]
+	if x == nil || m.From != protocol.Hands(m.From.Site()) {
+		return
+	}
+	var drew []protocol.Slice
+	switch b := m.Body.(type) {
+	case protocol.Exited:
+		drew = b.Draw
+	case protocol.Lost:
+		drew = b.Draw
+	case protocol.Reading:
+		drew = []protocol.Slice{{Hour: b.Hour, Energy: b.Idle}}
+	}
+	for _, s := range drew {
+		kWh := s.Energy.KWh() * float64(at(x.pue, s.Hour)) / 1000
+		a.average += float64(kWh * float64(at(x.average, s.Hour)))
+		a.marginal += float64(kWh * float64(at(x.marginal, s.Hour)))
+	}
+}
+
+// at returns the value in force; points are hourly, or one for all time.
+func at(points []protocol.Point, t protocol.Time) int64 {
+	i := int(t.Sub(points[0].At).Hours())
+	return points[max(0, min(i, len(points)-1))].Value
+}
