@@ -1,12 +1,9 @@
 package natsbus
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"time"
+	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -21,6 +18,9 @@ type Hosted struct {
 	Hub
 	nats *server.Server
 	file string
+
+	reload sync.Mutex
+	keys   map[string]string // of who may join, by account
 }
 
 // Host starts a server by a configuration file. Parties that join its hub do so
@@ -35,7 +35,7 @@ func Host(file string, as Access) (*Hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
-	h := &Hosted{nats: srv, file: file}
+	h := &Hosted{nats: srv, file: file, keys: keysOf(opts)}
 	h.login = func(protocol.Party) ([]nats.Option, error) { return h.within(as) }
 	srv.Start()
 	if !srv.ReadyForConnections(patience) {
@@ -75,55 +75,6 @@ func (h *Hosted) within(as Access) ([]nats.Option, error) {
 
 // URL returns where the server takes clients.
 func (h *Hosted) URL() string { return h.nats.ClientURL() }
-
-// Reload reads the configuration file again. Who is no longer in it is
-// disconnected before Reload returns. A file that makes no sense changes
-// nothing.
-func (h *Hosted) Reload() error {
-	opts, err := configuration(h.file)
-	if err != nil {
-		return err
-	}
-	if err := h.nats.ReloadOptions(opts); err != nil {
-		return fmt.Errorf("natsbus: %s: %w", h.file, err)
-	}
-	return nil
-}
-
-// Watch reloads the configuration whenever one of files changes, until ctx
-// ends. It looks once each period, and says what it did to log.
-func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
-	tick := time.NewTicker(period)
-	defer tick.Stop()
-	seen := stamps(files)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		now := stamps(files)
-		if now == seen {
-			continue
-		}
-		if err := h.Reload(); err != nil {
-			log.Error("nats configuration changed and was not read; mend it", "err", err)
-		} else {
-			log.Info("nats configuration read again")
-		}
-		seen = now
-	}
-}
-
-// stamps tells versions of files apart.
-func stamps(files []string) (all string) {
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
-			all += fmt.Sprintf("%s %d %d;", f, info.ModTime().UnixNano(), info.Size())
-		}
-	}
-	return all
-}
 
 // Leaves returns how many servers of sites are joined to this one.
 func (h *Hosted) Leaves() int { return h.nats.NumLeafNodes() }

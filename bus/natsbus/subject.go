@@ -51,8 +51,9 @@ func Rights(who protocol.Party) (publish, subscribe []string) {
 	return []string{prefix + token(who) + ".>"}, append(hears(who), Inbox(who)+".>")
 }
 
-// TapRights is Rights for a [Hub.Tap]: it may publish nothing.
-func TapRights() (subscribe []string) { return []string{everything} }
+// TapRights is Rights for a [Hub.Tap]: it may publish where nobody listens. A
+// list of what is denied would leave subjects with empty parts.
+func TapRights() (publish, subscribe []string) { return []string{"nowhere"}, []string{everything} }
 
 // Inbox returns where the server's answers to who go. Parties that share an
 // account do not share it, so none reads another's.
@@ -60,13 +61,10 @@ func Inbox(who protocol.Party) string { return "_INBOX_" + token(who) }
 
 // permissions returns what the user of who may do.
 func permissions(who protocol.Party) *server.Permissions {
-	if who == tap {
-		return &server.Permissions{
-			Publish:   &server.SubjectPermission{Deny: []string{">"}},
-			Subscribe: &server.SubjectPermission{Allow: TapRights()},
-		}
-	}
 	publish, subscribe := Rights(who)
+	if who == tap {
+		publish, subscribe = TapRights()
+	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
 		Subscribe: &server.SubjectPermission{Allow: subscribe},

@@ -163,9 +163,10 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 	}
 }
 
-// Rotate gives a member a new key, whose file it returns. The old key is
-// admitted until Retire, unless now is set: then it is revoked at once.
-func (f *Federation) Rotate(name string, public string) (file string, err error) {
+// Rotate gives a member a new key beside the old one, which is admitted until
+// Retire. It returns the file of the new seed, or "" for a member that keeps its
+// seed to itself and gave the public part.
+func (f *Federation) Rotate(name, public string) (file string, err error) {
 	m, err := f.member(name)
 	if err != nil {
 		return "", err

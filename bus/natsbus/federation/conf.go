@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"text/template"
 	"time"
@@ -50,21 +49,19 @@ type user struct {
 	Publish, Subscribe []string
 }
 
-// parties returns who speaks by the key of a site.
-func parties(site string) []protocol.Party {
-	return []protocol.Party{protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)}
-}
-
+// siteUser returns what one key of a site may do: its agent speaks to the
+// coordinator, and agent, hands and feed among each other. That they could speak
+// to others would not help them, as nobody imports it; but so it is refused
+// aloud.
 func siteUser(site, key string) user {
 	u := user{Key: key, Who: site}
-	for _, p := range parties(site) {
-		publish, subscribe := natsbus.Rights(p)
-		u.Publish = append(u.Publish, publish...)
-		for _, s := range subscribe {
-			if !slices.Contains(u.Subscribe, s) {
-				u.Subscribe = append(u.Subscribe, s)
-			}
-		}
+	agent, hands, feed := protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)
+	for _, way := range [][2]protocol.Party{{agent, protocol.Coordinator}, {agent, hands}, {agent, feed}, {hands, agent}, {feed, agent}} {
+		u.Publish = append(u.Publish, natsbus.Subject(way[0], way[1]))
+	}
+	for _, p := range []protocol.Party{agent, hands, feed} {
+		_, subscribe := natsbus.Rights(p)
+		u.Subscribe = append(u.Subscribe, subscribe...)
 	}
 	return u
 }
@@ -73,7 +70,7 @@ func marketUser(name, key string) user {
 	u := user{Key: key, Who: name}
 	switch name {
 	case TapName:
-		u.Publish, u.Subscribe = nil, natsbus.TapRights()
+		u.Publish, u.Subscribe = natsbus.TapRights()
 	case SubmitterName:
 		u.Publish, u.Subscribe = natsbus.Rights(protocol.Submitter)
 	default: // the coordinator keeps its streams and buckets in this account, which is its own
@@ -158,6 +155,13 @@ func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 
 // HubConf is the configuration file of one of the hub's servers, from 0.
 func (f *Federation) HubConf(i int) string { return filepath.Join(f.dir, f.hub(i), "hub.conf") }
+
+// Watched are the files that one of the hub's servers is to read again when
+// they change: see natsbus.Hosted.Watch.
+func (f *Federation) Watched(i int) []string {
+	dir := filepath.Join(f.dir, f.hub(i))
+	return []string{filepath.Join(dir, accountsFile), filepath.Join(dir, "hub.conf"), filepath.Join(dir, "server.pem")}
+}
 
 // RenewServers gives all servers of the hub new certificates. A server reads
 // them with its configuration.

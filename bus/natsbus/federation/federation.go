@@ -187,6 +187,15 @@ func (f *Federation) member(name string) (*Member, error) {
 	return nil, fmt.Errorf("federation: %q %w", name, ErrUnknown)
 }
 
+// Keys returns the public keys of a member, oldest first.
+func (f *Federation) Keys(name string) ([]string, error) {
+	m, err := f.member(name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(m.Keys), nil
+}
+
 // Replicas is how many servers keep a copy of each stream and bucket.
 func (f *Federation) Replicas() int { return min(3, len(f.Setup.Hosts)) }
 

@@ -1,0 +1,218 @@
+package federation_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func rawURL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// A site that is shut out is cut off while it is connected, and does not come
+// back; nobody else is disturbed.
+func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
+	for _, topology := range []string{"one server", "leaves"} {
+		t.Run(topology, func(t *testing.T) {
+			s := newStage(t)
+			ctx, stop := context.WithCancel(t.Context())
+			var watching sync.WaitGroup
+			watching.Go(func() {
+				s.hub.Watch(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), s.fed.Watched(0)...)
+			})
+			defer watching.Wait()
+			defer stop()
+			coordinator, other := s.join(s.hub, protocol.Coordinator), s.join(s.open("lyon"), lyon)
+			access := s.access("oslo")
+			var conn *nats.Conn
+			if topology == "leaves" {
+				s.leaf("oslo")
+			} else {
+				conn, _ = s.raw("", "oslo")
+			}
+			s.must(s.fed.RevokeSite("oslo", now))
+			s.until("the site is cut off", func() bool {
+				return conn != nil && conn.IsClosed() || conn == nil && s.hub.Leaves() == 0
+			})
+			seed, err := filepath.Glob(filepath.Join(s.dir, "revoked", "oslo-1", "oslo.nk"))
+			s.must(err)
+			access.Seed, access.CA = seed[0], filepath.Join(s.dir, "ca.pem")
+			hub, err := natsbus.Open(access)
+			s.must(err)
+			if _, err := hub.Join(t.Context(), oslo); !errors.Is(err, nats.ErrAuthorization) {
+				t.Errorf("joined by a revoked key: %v", err)
+			}
+			s.say(coordinator, word(protocol.Coordinator, "", 1, "call"))
+			if got := s.hears(other); got != "call" {
+				t.Errorf("lyon heard %q", got)
+			}
+			s.say(other, word(lyon, protocol.Coordinator, 1, "offer"))
+			if got := s.hears(coordinator); got != "offer" {
+				t.Errorf("the coordinator heard %q", got)
+			}
+			// The name may come back, with another key; a key may not.
+			s.newSiteIsHeard(coordinator, "rome")
+			_, err = s.fed.AddSite(federation.SiteSetup{Name: "oslo"})
+			s.must(err)
+			key := s.fed.Revoked[0].Key
+			if _, err := s.fed.AddSite(federation.SiteSetup{Name: "bern", Key: key}); err == nil || !strings.Contains(err.Error(), "revoked") {
+				t.Errorf("admitted a revoked key: %v", err)
+			}
+		})
+	}
+}
+
+// newSiteIsHeard admits a site while the server runs.
+func (s *stage) newSiteIsHeard(coordinator interface {
+	Heard() <-chan protocol.Message
+}, name string) {
+	s.Helper()
+	_, err := s.fed.AddSite(federation.SiteSetup{Name: name})
+	s.must(err)
+	who := protocol.Agent(name)
+	s.until("the new site is heard", func() bool {
+		port, err := s.open(name).Join(s.Context(), who)
+		if err != nil {
+			return false
+		}
+		s.say(port, word(who, protocol.Coordinator, 1, "hello"))
+		s.must(port.Close())
+		return len(coordinator.Heard()) > 0 // between the two readings nobody hears it
+	})
+	if m := <-coordinator.Heard(); m.From != who {
+		s.Errorf("heard %+v", m)
+	}
+}
+
+// While a key is changed both work; then the old one does not.
+func TestRotation(t *testing.T) {
+	s := newStage(t)
+	for _, name := range []string{"oslo", "submitter"} {
+		who := map[string]protocol.Party{"oslo": oslo, "submitter": protocol.Submitter}[name]
+		file, err := s.fed.Rotate(name, "")
+		s.must(err)
+		s.must(s.hub.Reload())
+		if _, err := s.fed.Rotate(name, ""); err == nil {
+			t.Errorf("%s: a third key", name)
+		}
+		first, second := s.access(name), s.access(name)
+		second.Seed = file
+		try := func(a natsbus.Access) error {
+			hub, err := natsbus.Open(a)
+			s.must(err)
+			port, err := hub.Join(t.Context(), who)
+			if err == nil {
+				err = port.Close()
+			}
+			return err
+		}
+		if err := errors.Join(try(first), try(second)); err != nil {
+			t.Errorf("%s: one of two keys: %v", name, err)
+		}
+		n, err := s.fed.Retire(name, now)
+		s.must(err)
+		s.must(s.hub.Reload())
+		if err := try(first); n != 1 || !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("%s: %d retired; the old key: %v", name, n, err)
+		}
+		if err := try(second); err != nil {
+			t.Errorf("%s: the new key: %v", name, err)
+		}
+		if third, err := s.fed.Rotate(name, ""); err != nil || third == file {
+			t.Errorf("%s: the next rotation wrote %s over, or %v", name, third, err)
+		}
+	}
+	before, _ := os.ReadFile(filepath.Join(s.dir, "hub", "server.pem"))
+	s.must(s.fed.RenewServers(now))
+	s.must(s.hub.Reload())
+	after, _ := os.ReadFile(filepath.Join(s.dir, "hub", "server.pem"))
+	if string(before) == string(after) {
+		t.Error("the server's certificate stayed")
+	}
+	s.works()
+}
+
+func TestFilesAreTheirOwnersAloneAndNotWrittenOver(t *testing.T) {
+	s := newStage(t)
+	files := 0
+	s.must(filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		info, err := d.Info()
+		s.must(err)
+		if info.Mode().Perm()&0o077 != 0 && !strings.Contains(path, "store") {
+			t.Errorf("%s has mode %#o", path, info.Mode().Perm())
+		}
+		if strings.Contains(path, ".next") || strings.Contains(filepath.Base(path), "-") && strings.HasPrefix(filepath.Base(path), ".") {
+			t.Errorf("%s was left behind", path)
+		}
+		files++
+		return nil
+	}))
+	if files < 20 {
+		t.Errorf("%d files", files)
+	}
+	snapshot := func() (all string) {
+		_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, _ error) error {
+			if !d.IsDir() {
+				data, _ := os.ReadFile(path)
+				all += path + string(data)
+			}
+			return nil
+		})
+		return all
+	}
+	before := snapshot()
+	_, again := federation.Init(s.dir, federation.Setup{Hosts: []string{"h"}}, now)
+	_, twice := s.fed.AddSite(federation.SiteSetup{Name: "oslo"})
+	_, market := s.fed.AddSite(federation.SiteSetup{Name: "coordinator"})
+	_, odd := s.fed.AddSite(federation.SiteSetup{Name: `x", users: []`})
+	_, shared := s.fed.AddSite(federation.SiteSetup{Name: "bern", Key: s.fed.Sites[0].Keys[0]})
+	_, noKey := s.fed.AddSite(federation.SiteSetup{Name: "bern", Key: `U" }`})
+	_, noPath := s.fed.AddSite(federation.SiteSetup{Name: "bern", Path: "a\"\nb"})
+	unknown := s.fed.RevokeSite("rome", now)
+	for what, err := range map[string]error{
+		"init twice": again, "a site twice": twice, "a name of the market": market, "a name that breaks a file": odd,
+		"a key twice": shared, "a key that is none": noKey, "a path that breaks a file": noPath, "an unknown site": unknown,
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	if !errors.Is(again, federation.ErrTaken) || !errors.Is(twice, federation.ErrTaken) || !errors.Is(unknown, federation.ErrUnknown) {
+		t.Errorf("errors: %v; %v; %v", again, twice, unknown)
+	}
+	if snapshot() != before {
+		t.Error("what was refused changed files")
+	}
+	reopened, err := federation.Open(s.dir)
+	s.must(err)
+	if len(reopened.Sites) != 2 || reopened.Sites[0].Name != "lyon" {
+		t.Errorf("read %+v", reopened.Sites)
+	}
+}
+
+// Several commands at once: one changes the federation, the others are told.
+func TestOneChangesItAtATime(t *testing.T) {
+	s := newStage(t)
+	release, err := federation.Lock(s.dir)
+	s.must(err)
+	if _, err := federation.Lock(s.dir); err == nil {
+		t.Error("locked twice")
+	}
+	release()
+	again, err := federation.Lock(s.dir)
+	s.must(err)
+	again()
+}

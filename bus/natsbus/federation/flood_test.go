@@ -1,0 +1,225 @@
+package federation_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A bare line to the server, for what a NATS client would not do.
+type line struct {
+	*testing.T
+	net.Conn
+	r *bufio.Reader
+}
+
+// dial greets the server as a member; clear says to do so without TLS.
+func (s *stage) dial(name string, clear bool) *line {
+	s.Helper()
+	a := s.access(name)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "tls://"))
+	s.must(err)
+	s.Cleanup(func() { conn.Close() })
+	l := &line{s.T, conn, bufio.NewReader(conn)}
+	var info struct {
+		Nonce string `json:"nonce"`
+	}
+	s.must(json.Unmarshal([]byte(strings.TrimPrefix(l.read(), "INFO ")), &info))
+	if !clear {
+		t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+		l.Conn, l.r = t, bufio.NewReader(t)
+	}
+	seed, err := os.ReadFile(a.Seed)
+	s.must(err)
+	pair, err := nkeys.FromSeed(seed)
+	s.must(err)
+	public, err := pair.PublicKey()
+	s.must(err)
+	signature, err := pair.Sign([]byte(info.Nonce))
+	s.must(err)
+	l.write(fmt.Sprintf("CONNECT {\"verbose\":false,\"lang\":\"go\",\"version\":\"1\",\"protocol\":1,\"nkey\":%q,\"sig\":%q}\r\nPING\r\n", public, rawURL(signature)))
+	return l
+}
+
+func (l *line) write(s string) { _, _ = io.WriteString(l, s) }
+
+// read returns what the server says next, or "" when it has hung up.
+func (l *line) read() string {
+	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+	s, err := l.r.ReadString('\n')
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		l.Fatal("the server neither answers nor hangs up")
+	}
+	return strings.TrimSpace(s)
+}
+
+// last returns the last thing that the server says before it hangs up.
+func (l *line) last() (said string) {
+	for s := l.read(); s != ""; s = l.read() {
+		said = s
+	}
+	return said
+}
+
+func TestNothingIsSaidInClear(t *testing.T) {
+	s := newStage(t)
+	if l := s.dial("oslo", false); l.read() == "" {
+		t.Error("the server hangs up on a site that speaks TLS")
+	}
+	if said := s.dial("oslo", true).last(); strings.HasPrefix(said, "PONG") || strings.HasPrefix(said, "INFO") {
+		t.Errorf("the server answers a site that speaks in clear: %s", said)
+	}
+	a := s.access("oslo")
+	for name, t12 := range map[string]*tls.Config{
+		"TLS 1.2":              {InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12},
+		"an unknown authority": {},
+	} {
+		login, err := nats.NkeyOptionFromSeed(a.Seed)
+		s.must(err)
+		if c, err := nats.Connect(a.URL, login, nats.Secure(t12)); err == nil {
+			c.Close()
+			t.Errorf("connected by %s", name)
+		}
+	}
+	// A server that is none of the federation's is not trusted with a word.
+	other := newStage(t)
+	b := other.access("oslo")
+	b.CA = a.CA
+	hub, err := natsbus.Open(b)
+	s.must(err)
+	if _, err := hub.Join(t.Context(), oslo); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("joined a server of another federation: %v", err)
+	}
+}
+
+// The market goes on while a site sends what it may not.
+func TestAMegabyteIsRefused(t *testing.T) {
+	mb := bytes.Repeat([]byte("x"), 1<<20)
+	t.Run("by the hub", func(t *testing.T) {
+		s := newStage(t)
+		l := s.dial("oslo", false)
+		l.read()
+		go l.write(fmt.Sprintf("PUB gridbid.v1.agent-oslo.coordinator.offer %d\r\n%s\r\n", len(mb), mb))
+		if said := l.last(); !strings.Contains(said, "Maximum Payload Violation") {
+			t.Errorf("the server says %q", said)
+		}
+		s.works()
+	})
+	t.Run("by the hub, of a site's server", func(t *testing.T) {
+		s := newStage(t)
+		conn, _ := hostileLeaf(&scene{stage: s})
+		heard := &log{}
+		chief, _ := s.raw("", "coordinator")
+		_, err := chief.Subscribe("gridbid.v1.agent-oslo.>", heard.hear)
+		s.must(err)
+		s.must(chief.Flush())
+		n := 0
+		s.until("the leaf passes on what is said", func() bool {
+			n++
+			s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.hello", []byte("hello")))
+			return len(heard.with("hello")) > 0
+		})
+		s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.offer", mb))
+		s.must(conn.Flush())
+		s.until("the hub hangs up on the leaf", func() bool { return s.hub.Leaves() == 0 })
+		if got := heard.with("offer"); len(got) > 0 {
+			t.Errorf("heard %q", got)
+		}
+		s.works()
+	})
+}
+
+// works fails unless lyon and the coordinator still hear each other.
+func (s *stage) works() {
+	s.Helper()
+	coordinator, agent := s.join(s.hub, protocol.Coordinator), s.join(s.open("lyon"), lyon)
+	defer coordinator.Close()
+	defer agent.Close()
+	s.say(agent, word(lyon, protocol.Coordinator, 1, "an offer"))
+	for s.hears(coordinator) != "an offer" {
+	}
+	s.say(coordinator, word(protocol.Coordinator, lyon, 1, "an award"))
+	if got := s.hears(agent); got != "an award" {
+		s.Errorf("lyon heard %q", got)
+	}
+}
+
+func TestASiteHasItsShareOfConnectionsAndSubscriptions(t *testing.T) {
+	s := newStage(t)
+	var last error
+	for range 9 {
+		a := s.access("oslo")
+		options, err := a.Options()
+		s.must(err)
+		var c *nats.Conn
+		if c, last = nats.Connect(a.URL, append(options, nats.NoReconnect())...); last == nil {
+			t.Cleanup(c.Close)
+		}
+	}
+	if !errors.Is(last, nats.ErrMaxAccountConnectionsExceeded) {
+		t.Errorf("the ninth connection of a site: %v", last)
+	}
+	conn, denied := s.raw("", "lyon")
+	for range 300 {
+		_, err := conn.SubscribeSync("gridbid.v1.coordinator.all.call")
+		s.must(err)
+	}
+	_ = conn.Flush()
+	select {
+	case err := <-denied:
+		if !strings.Contains(strings.ToLower(err.Error()), "maximum subscriptions") {
+			t.Errorf("the server says %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("300 subscriptions of one site")
+	}
+}
+
+// Hostile bytes of a site that may speak are counted, and what comes after them
+// is heard.
+func TestHostileBytesStopNothing(t *testing.T) {
+	s := newStage(t)
+	coordinator := s.join(s.hub, protocol.Coordinator)
+	conn, _ := s.raw("", "oslo")
+	nested := append([]byte("\x87\xa1v\x01\xa2at\x01\xa1f\xaaagent/oslo\xa1s\x01\xa1t\xabcoordinator\xa1k\xa7started\xa1b\x81\xa1x"), bytes.Repeat([]byte{0x91}, 400<<10)...)
+	hostile := [][]byte{
+		nested, nil, []byte("noise"), {0xdd, 4, 0, 0, 0}, {0xdf, 0xff, 0xff, 0xff, 0xff}, bytes.Repeat([]byte{0xc1}, 1000), []byte(`{"json":1}`),
+	}
+	for _, data := range hostile {
+		s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", data))
+	}
+	old := word(oslo, protocol.Coordinator, 1, "old")
+	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, old)))
+	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, old))) // replayed
+	stolen := encode(t, word(lyon, protocol.Coordinator, 1, "stolen"))
+	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", stolen)) // a word of lyon under oslo's subject
+	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, word(oslo, protocol.Coordinator, 2, "new"))))
+	var ears protocol.Ears
+	var read []protocol.JobID
+	for len(read) < 2 {
+		if m := <-coordinator.Heard(); ears.New(m) {
+			read = append(read, m.Body.(protocol.Started).Job)
+		}
+	}
+	if read[0] != "old" || read[1] != "new" {
+		t.Errorf("read %q", read)
+	}
+	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.Heard != 3 {
+		t.Errorf("counts %+v", c)
+	}
+}

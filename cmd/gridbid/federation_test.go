@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestFederationByCommand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fed")
+	do := func(args ...string) (c federationChange, err error) {
+		t.Helper()
+		var out bytes.Buffer
+		root := newRootCommand()
+		root.SetOut(&out)
+		root.SetArgs(append(append([]string{"federation"}, args...), "--dir", dir, "--json"))
+		if err = root.ExecuteContext(t.Context()); err == nil {
+			if err := json.Unmarshal(out.Bytes(), &c); err != nil {
+				t.Fatalf("%v: %s", err, out.Bytes())
+			}
+		}
+		return c, err
+	}
+	must := func(args ...string) federationChange {
+		t.Helper()
+		c, err := do(args...)
+		if err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return c
+	}
+	must("init", "--host", "127.0.0.1", "--listen", "127.0.0.1")
+	oslo := must("add-site", "oslo")
+	for _, args := range [][]string{
+		{"init", "--host", "h"}, {"init"}, {"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", oslo.Keys[0]},
+		{"revoke-site", "rome"}, {"rotate"}, {"rotate", "rome"}, {"rotate", "oslo", "--server"}, {"rotate", "oslo", "--retire", "--key", "U"},
+	} {
+		if _, err := do(args...); err == nil {
+			t.Errorf("%v worked", args)
+		}
+	}
+	if _, err := do("add-site", "oslo"); !errors.As(err, new(badInput)) {
+		t.Errorf("adding a site twice is no usage error: %v", err)
+	}
+	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 {
+		t.Errorf("rotated: %+v", c)
+	}
+	if c := must("rotate", "oslo", "--retire"); len(c.Keys) != 1 || c.Keys[0] == oslo.Keys[0] {
+		t.Errorf("retired: %+v", c)
+	}
+	must("rotate", "--server")
+	// What was written is what a server and a site start with.
+	access := natsbus.Access{URL: "tls://127.0.0.1:4222", CA: "ca.pem", Seed: "oslo-2.nk"}.Under(filepath.Join(dir, "sites", "oslo"))
+	if err := access.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(access.Seed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := access.Check(); err == nil {
+		t.Error("took a key that others may read")
+	}
+	must("revoke-site", "oslo")
+	if _, err := os.Stat(filepath.Join(dir, "revoked", "oslo-1", "oslo.nk")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingCrossesTheNetworkInClear(t *testing.T) {
+	for _, url := range []string{"", "nats://hub.example.org:4222", "ws://hub:1", "http://hub", "hub:4222"} {
+		if hub, err := natsbus.Open(natsbus.Access{URL: url}); err == nil {
+			t.Errorf("opened %q", url)
+			_, _ = hub.Join(t.Context(), protocol.Coordinator)
+		}
+	}
+}
