@@ -1,9 +1,6 @@
 package fgd
 
-import (
-	"iter"
-	"math/bits"
-)
+import "math/bits"
 
 // The published scores divide by the largest node of the published cluster,
 // not by the node's own size (§8).
@@ -93,7 +90,7 @@ func (n *node) clustering(k *class) uint16 {
 // capacity. A resource that the node does not have is left out, as in
 // Kubernetes.
 func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
-	n, full := &c.nodes[s], &c.caps[s]
+	n, full := &c.nodes[s], c.capacity(s)
 	var sum, dims int64
 	add := func(left, all int64) {
 		if all == 0 {
@@ -116,15 +113,16 @@ func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 // anyOf draws one of the slots that can take k.
 func (c *Cluster) anyOf(k *class) int {
 	count := 0
-	for s := range k.scores.scored() {
-		if k.fits(&c.nodes[s]) {
+	for s := range c.nodes {
+		if c.takes(k, s) {
 			count++
-		} else {
-			k.scores.clear(s) // an old score
 		}
 	}
 	n := int(c.random(uint64(count)))
-	for s := range k.scores.scored() {
+	for s := range c.nodes {
+		if !c.takes(k, s) {
+			continue
+		}
 		if n == 0 {
 			return s
 		}
@@ -133,15 +131,7 @@ func (c *Cluster) anyOf(k *class) int {
 	panic("fgd: a draw among no nodes") // Invariant: best found one
 }
 
-// scored is the slots that have a score, where no score is above 1.
-func (t *tree) scored() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i, w := range t.leaf {
-			for ; w != 0; w &= w - 1 {
-				if !yield(i*lanes + bits.TrailingZeros64(w)/16) {
-					return
-				}
-			}
-		}
-	}
+// takes says whether slot s can take k.
+func (c *Cluster) takes(k *class, s int) bool {
+	return k.fits(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.enough(k, s))
 }

@@ -3,8 +3,8 @@ package fgd
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
+	"slices"
 )
 
 // node is the state of one node, kept small: scoring reads little else.
@@ -12,7 +12,7 @@ type node struct {
 	cpu, mem int64          // left
 	useful   int64          // U, the useful part of its idle GPUs, times D
 	free     [MaxGPUs]int16 // thousandths left of each device
-	last     int32          // where the log names this node last; -1 nowhere yet
+	last     int32          // where the log names this node last, if it still does
 	jobs     int32
 	maxFree  int16 // the largest of free; -1 if the node takes nothing new
 	tags     uint16
@@ -31,13 +31,14 @@ type node struct {
 type Cluster struct {
 	cfg  Config
 	caps []Node  // by slot
-	slot []int   // node number -> slot; slots are in rank order
-	id   []int32 // slot -> node number
+	slot []int32 // node number -> slot; slots are in rank order; nil: the same
+	id   []int32 // slot -> node number; nil with slot
 	gone []int   // numbers of removed nodes, descending
 
-	nodes  []node  // by slot
-	memory []int64 // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
-	tagged [][MaxGPUs + 2]uint16
+	nodes  []node                // by slot
+	heads  []head                // by slot, up to a whole block
+	memory []int64               // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
+	tagged [][MaxGPUs + 2]uint16 // by slot, jobs by tag; nil: the policy does not ask
 	models []string
 	shapes []Node // by node.shape, less one; names left out
 
@@ -46,6 +47,7 @@ type Cluster struct {
 	sumT  int64 // idle thousandths of all present nodes
 	log   []change
 	moved []int32 // scratch of compact
+	found []found // scratch of refresh
 
 	classes map[Request]*class
 	known   []*class // the same, in the order first asked
@@ -83,10 +85,14 @@ func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 	if err := c.aim(classes); err != nil {
 		return nil, err
 	}
-	c.slot = make([]int, len(nodes))
+	if cfg.Rank != nil {
+		c.slot, c.id = make([]int32, len(nodes)), make([]int32, len(nodes))
+	}
 	for s, i := range order {
-		c.slot[i] = s
-		c.grow(nodes[i], i)
+		if cfg.Rank != nil {
+			c.slot[i], c.id[s] = int32(s), int32(i)
+		}
+		c.grow(nodes[i])
 	}
 	c.window.start(cfg, classes)
 	return c, nil
@@ -130,19 +136,27 @@ func (c *Cluster) modelIndex(name string) (uint8, error) {
 	return uint8(len(c.models) - 1), nil
 }
 
-// grow appends a slot for node number i.
-func (c *Cluster) grow(n Node, i int) {
+// capacity is what slot s has when nothing runs there; shapes are few, and so
+// at hand.
+func (c *Cluster) capacity(s int) *Node {
+	if i := c.nodes[s].shape; i > 0 {
+		return &c.shapes[i-1]
+	}
+	return &c.caps[s]
+}
+
+// grow appends a slot for n.
+func (c *Cluster) grow(n Node) {
 	c.caps = append(c.caps, n)
-	c.id = append(c.id, int32(i))
-	c.nodes = append(c.nodes, node{last: -1})
-	c.tagged = append(c.tagged, [MaxGPUs + 2]uint16{})
+	c.nodes = append(c.nodes, node{})
+	for len(c.heads) < len(c.nodes) {
+		c.heads = append(c.heads, slices.Repeat([]head{{maxFree: -1}}, block)...)
+	}
+	if c.cfg.Policy == GPUClustering {
+		c.tagged = append(c.tagged, [MaxGPUs + 2]uint16{})
+	}
 	if c.memory != nil {
 		c.memory = append(c.memory, make([]int64, MaxGPUs)...)
-	}
-	if room := max(4*len(c.nodes), 1024); cap(c.log) < room {
-		log := make([]change, len(c.log), 2*room)
-		copy(log, c.log)
-		c.log = log
 	}
 	c.fill(len(c.nodes)-1, n)
 }
@@ -165,7 +179,9 @@ func (c *Cluster) fill(s int, n Node) {
 	}
 	st.last, st.useful = c.nodes[s].last, c.nodes[s].useful
 	c.nodes[s] = st
-	c.tagged[s] = [MaxGPUs + 2]uint16{}
+	if c.tagged != nil {
+		c.tagged[s] = [MaxGPUs + 2]uint16{}
+	}
 	c.sumT += whole * int64(n.GPUs)
 	c.touch(s)
 }
@@ -205,12 +221,14 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 	if k := len(c.gone); k > 0 {
 		i := c.gone[k-1]
 		c.gone = c.gone[:k-1]
-		c.fill(c.slot[i], n)
+		c.fill(c.slotOf(i), n)
 		return i, nil
 	}
-	i := len(c.slot)
-	c.slot = append(c.slot, len(c.nodes))
-	c.grow(n, i)
+	i := len(c.nodes)
+	if c.slot != nil {
+		c.slot, c.id = append(c.slot, int32(i)), append(c.id, int32(i))
+	}
+	c.grow(n)
 	return i, nil
 }
 
@@ -247,7 +265,7 @@ func (c *Cluster) Cordon(i int, on bool) {
 }
 
 // Len is one more than the highest node number in use or once used.
-func (c *Cluster) Len() int { return len(c.slot) }
+func (c *Cluster) Len() int { return len(c.nodes) }
 
 // Free is what is left on node i: milli-CPU, MiB, and of each device the
 // thousandths. ok is false if there is no such node.
@@ -269,11 +287,28 @@ func (c *Cluster) Fragment() (num, den int64) {
 	return c.total*c.sumT - c.sumU, max(c.total, 1)
 }
 
+// at is the slot of node i, if there is such a node.
 func (c *Cluster) at(i int) (slot int, ok bool) {
-	if i < 0 || i >= len(c.slot) || !c.nodes[c.slot[i]].present {
+	if i < 0 || i >= len(c.nodes) {
 		return 0, false
 	}
-	return c.slot[i], true
+	s := c.slotOf(i)
+	return s, c.nodes[s].present
+}
+
+func (c *Cluster) slotOf(i int) int {
+	if c.slot == nil {
+		return i
+	}
+	return int(c.slot[i])
+}
+
+// number is the node number of slot s.
+func (c *Cluster) number(s int) int {
+	if c.id == nil {
+		return s
+	}
+	return int(c.id[s])
 }
 
 // touch brings what is derived from slot s up to its state, and says in the
@@ -313,19 +348,9 @@ func (c *Cluster) devicesOf(s int) {
 // changed brings U of slot s and the sum up to its state, and puts s into the
 // log.
 func (c *Cluster) changed(s int) {
-	if len(c.log) == cap(c.log) {
-		c.compact()
-	}
 	n := &c.nodes[s]
 	c.sumU -= n.useful
 	n.useful = c.usefulAt(n, c.bucketOf(n.cpu))
 	c.sumU += n.useful
-	if n.last >= 0 {
-		c.log[n.last].maxFree = outdated
-	}
-	n.last = int32(len(c.log))
-	c.log = append(c.log, change{
-		slot: int32(s), cpu: int32(min(n.cpu, math.MaxInt32)), mem: int32(min(n.mem, math.MaxInt32)),
-		maxFree: n.maxFree, idle: n.idle, model: n.model,
-	})
+	c.note(s, n)
 }

@@ -18,7 +18,7 @@ func (c *Cluster) Place(r Request) (p Placement, ok bool) {
 	if !ok {
 		return p, false
 	}
-	p = Placement{Node: int(c.id[s]), Devices: c.devices(k, s), Request: r}
+	p = Placement{Node: c.number(s), Devices: c.devices(k, s), Request: r}
 	c.take(s, p)
 	return p, true
 }
@@ -37,7 +37,7 @@ func (c *Cluster) Quote(r Request) (q Quote) {
 	if !ok {
 		return q
 	}
-	q.Node, q.Devices, q.Fits = int(c.id[s]), c.devices(k, s), true
+	q.Node, q.Devices, q.Fits = c.number(s), c.devices(k, s), true
 	q.DeltaF = rounded(-c.delta(k, s, q.Devices), c.total)
 	q.Score = c.thousandths(v)
 	c.rng = rng
@@ -128,8 +128,9 @@ func (c *Cluster) Release(p Placement) error {
 	if err != nil {
 		return err
 	}
-	n, full := &c.nodes[s], &c.caps[s]
-	tooMuch := n.jobs == 0 || r.CPU > full.CPU-n.cpu || r.Memory > full.Memory-n.mem || c.tagged[s][tag(r)] == 0
+	n, full := &c.nodes[s], c.capacity(s)
+	tooMuch := n.jobs == 0 || r.CPU > full.CPU-n.cpu || r.Memory > full.Memory-n.mem ||
+		c.tagged != nil && c.tagged[s][tag(r)] == 0
 	for d := p.Devices; d != 0; d &= d - 1 {
 		i := bits.TrailingZeros8(uint8(d))
 		tooMuch = tooMuch || int64(n.free[i])+r.Milli > whole ||
@@ -169,16 +170,18 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	for d := p.Devices; d != 0; d &= d - 1 {
 		i := bits.TrailingZeros8(uint8(d))
 		n.free[i] -= int16(sign * r.Milli)
-		if c.memory != nil && c.caps[s].GPUMemory > 0 {
+		if c.memory != nil && c.capacity(s).GPUMemory > 0 {
 			c.memory[s*MaxGPUs+i] -= sign * r.GPUMemory
 		}
 	}
 	c.sumT -= sign * r.Total()
-	t := tag(*r)
-	count := &c.tagged[s][t]
-	*count += uint16(sign)
-	if n.tags |= 1 << t; *count == 0 {
-		n.tags &^= 1 << t
+	if c.tagged != nil {
+		t := tag(*r)
+		count := &c.tagged[s][t]
+		*count += uint16(sign)
+		if n.tags |= 1 << t; *count == 0 {
+			n.tags &^= 1 << t
+		}
 	}
 	c.touch(s)
 }

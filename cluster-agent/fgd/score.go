@@ -129,7 +129,7 @@ func (c *Cluster) enough(k *class, s int) bool {
 // hasMemory says whether device i of slot s has need MiB left, or does not
 // model its memory.
 func (c *Cluster) hasMemory(s, i int, need int64) bool {
-	return need == 0 || c.caps[s].GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
+	return need == 0 || c.capacity(s).GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
 }
 
 // devices chooses the devices that k takes on slot s, which can take it (§7).
