@@ -14,6 +14,14 @@ import (
 // round of some thousand jobs stays below it.
 const MaxMessage = 8 << 20
 
+// An OldVersionError is a message in a version that is no longer understood.
+// Listeners count it and go on.
+type OldVersionError struct{ Version Version }
+
+func (e *OldVersionError) Error() string {
+	return fmt.Sprintf("version %d; the oldest that is understood is %d, see Mouth.Say", e.Version, Oldest)
+}
+
 // An UnknownKindError is a message whose kind this code does not know: its
 // speaker is newer. Listeners count it and go on.
 type UnknownKindError struct {
@@ -130,8 +138,8 @@ func (w *wire) envelope(m Message) {
 // check returns what no envelope may look like.
 func (m Message) check() error {
 	switch {
-	case m.Version < 1:
-		return fmt.Errorf("version %d; they count from 1, see Mouth.Say", m.Version)
+	case m.Version < Oldest:
+		return &OldVersionError{m.Version}
 	case m.From == "":
 		return errors.New("no speaker")
 	case m.Seq == 0:

@@ -11,6 +11,9 @@ type Version int
 // Current is the version that this code speaks.
 const Current Version = 1
 
+// Oldest is the oldest version that this code still reads.
+const Oldest Version = 1
+
 // A Party names one speaker: "coordinator", "submitter", "agent/oslo",
 // "hands/oslo", "feed/oslo". The empty Party is everyone.
 type Party string

@@ -19,6 +19,10 @@ type Hub struct {
 	// the first Join.
 	Log *slog.Logger
 
+	// Limits bound each speaker by itself; nil is no limit, but Pending for all
+	// of them together. Set them before the first Join.
+	Limits *Limits
+
 	// Pending is how many messages may wait for one party before its port
 	// fails; 0 is 65,536.
 	Pending int
@@ -26,6 +30,8 @@ type Hub struct {
 	url   string
 	login func(protocol.Party) ([]nats.Option, error)
 	count [faults]atomic.Uint64
+
+	refused tally
 }
 
 // Dial returns a hub over the server at url. Login returns how a party proves
@@ -107,29 +113,6 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	return p, nil
 }
 
-// A fault is why a message is not delivered.
-type fault int
-
-const (
-	sound fault = iota
-	forged
-	unreadable
-	unknownKind
-	slow
-	faults
-)
-
-func (f fault) String() string {
-	return [faults]string{"sound", "spoken in another's name", "unreadable", "of an unknown kind", "too many waiting"}[f]
-}
-
-func (h *Hub) note(who protocol.Party, f fault, subj string, err error) {
-	h.count[f].Add(1)
-	if h.Log != nil && f != sound {
-		h.Log.Warn("message dropped: "+f.String(), "listener", who, "subject", subj, "err", err)
-	}
-}
-
 // Counts says what became of the messages that reached a hub's parties. One
 // message to three parties counts three times.
 type Counts struct {
@@ -137,6 +120,8 @@ type Counts struct {
 	Forged      uint64 // said under a subject that names another speaker, listener or kind
 	Unreadable  uint64
 	UnknownKind uint64 // said by a newer party
+	TooOld      uint64 // said by a party older than what is understood
+	OverLimit   uint64 // beyond the Limits of their speaker
 	Slow        uint64 // ports that failed because their party did not keep up
 }
 
@@ -144,6 +129,7 @@ type Counts struct {
 func (h *Hub) Counts() Counts {
 	return Counts{
 		Heard: h.count[sound].Load(), Forged: h.count[forged].Load(), Unreadable: h.count[unreadable].Load(),
-		UnknownKind: h.count[unknownKind].Load(), Slow: h.count[slow].Load(),
+		UnknownKind: h.count[unknownKind].Load(), TooOld: h.count[tooOld].Load(), Slow: h.count[slow].Load(),
+		OverLimit: h.count[tooFast].Load() + h.count[tooMuch].Load() + h.count[tooLarge].Load() + h.count[tooMany].Load(),
 	}
 }

@@ -43,7 +43,12 @@ const outbound = 64
 
 func (p *port) live(ctx context.Context) {
 	p.forget = context.AfterFunc(ctx, func() { p.end(nil) })
-	go p.listen()
+	var t *turnstile
+	if l := p.hub.Limits; l != nil {
+		t = newTurnstile(*l)
+		go p.sort(t)
+	}
+	go p.listen(t)
 }
 
 // end ends the port, because of err if it is not nil.
@@ -73,28 +78,27 @@ func (p *port) fail(err error) {
 }
 
 // listen reads what comes until the port is over, and then ends the connection.
-func (p *port) listen() {
+func (p *port) listen(t *turnstile) {
 	defer close(p.finish)
 	defer close(p.heard)
 	defer p.hangUp()
 	for {
+		msg, ok := p.next(t)
+		if !ok {
+			return
+		}
+		m, f, err := read(msg.Subject, msg.Data)
+		if f == sound && p.who != tap && !p.who.Hears(m) {
+			continue // its own echo
+		}
+		p.hub.note(p.who, f, msg.Subject, err)
+		if f != sound {
+			continue
+		}
 		select {
 		case <-p.shut:
 			return
-		case msg := <-p.raw:
-			m, f, err := read(msg.Subject, msg.Data)
-			if f == sound && p.who != tap && !p.who.Hears(m) {
-				continue // its own echo
-			}
-			p.hub.note(p.who, f, msg.Subject, err)
-			if f != sound {
-				continue
-			}
-			select {
-			case <-p.shut:
-				return
-			case p.heard <- m:
-			}
+		case p.heard <- m:
 		}
 	}
 }

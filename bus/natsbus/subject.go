@@ -75,7 +75,10 @@ func permissions(who protocol.Party) *server.Permissions {
 func read(subj string, data []byte) (protocol.Message, fault, error) {
 	m, err := protocol.Decode(data)
 	var unknown *protocol.UnknownKindError
+	var old *protocol.OldVersionError
 	switch {
+	case errors.As(err, &old):
+		return m, tooOld, err
 	case errors.As(err, &unknown):
 		return m, unknownKind, err
 	case err != nil:

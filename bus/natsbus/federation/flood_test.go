@@ -10,7 +10,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,6 +206,8 @@ func TestHostileBytesStopNothing(t *testing.T) {
 	for _, data := range hostile {
 		s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", data))
 	}
+	ancient := []byte("\x87\xa1v\x00\xa2at\x01\xa1f\xaaagent/oslo\xa1s\x01\xa1t\xabcoordinator\xa1k\xa7started\xa1b\x81\xa1j\xa1x")
+	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", ancient))
 	old := word(oslo, protocol.Coordinator, 1, "old")
 	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, old)))
 	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, old))) // replayed
@@ -219,7 +224,80 @@ func TestHostileBytesStopNothing(t *testing.T) {
 	if read[0] != "old" || read[1] != "new" {
 		t.Errorf("read %q", read)
 	}
-	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.Heard != 3 {
+	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.TooOld != 1 || c.Heard != 3 {
 		t.Errorf("counts %+v", c)
 	}
+}
+
+// A site that says all it can, as fast as it can, is dropped and counted by its
+// own name; the others are heard, all of it and in order, and what waits takes
+// bounded memory.
+func TestAFloodDrownsNobody(t *testing.T) {
+	s := newStage(t)
+	s.hub.Limits = natsbus.SiteLimits()
+	coordinator, agent := s.join(s.hub, protocol.Coordinator), s.join(s.open("lyon"), lyon)
+	var floods sync.WaitGroup
+	var floating atomic.Bool
+	floating.Store(true)
+	for _, size := range []int{10, 200 << 10} {
+		conn, _ := s.raw("", "oslo")
+		data := bytes.Repeat([]byte{0xc1}, size)
+		floods.Go(func() {
+			for floating.Load() {
+				if conn.Publish("gridbid.v1.agent-oslo.coordinator.offer", data) != nil {
+					return
+				}
+			}
+		})
+	}
+	const words = 3000
+	done := make(chan error, 1)
+	go func() {
+		for seq := range uint64(words) {
+			if seq%50 == 0 {
+				time.Sleep(10 * time.Millisecond) // some 3,000 a second, of which it may say 2,000 at once
+			}
+			if err := agent.Say(t.Context(), word(lyon, protocol.Coordinator, seq+1, "offer")); err != nil {
+				done <- err
+				return
+			}
+			if seq == 1900 {
+				time.Sleep(2500 * time.Millisecond)
+			}
+		}
+		done <- nil
+	}()
+	for seq := range uint64(words) {
+		select {
+		case m, ok := <-coordinator.Heard():
+			if !ok {
+				t.Fatalf("the coordinator's port failed: %v", coordinator.Close())
+			}
+			if m.From != lyon || m.Seq != seq+1 {
+				t.Fatalf("heard %s %d; want lyon's %d", m.From, m.Seq, seq+1)
+			}
+		case <-time.After(60 * time.Second):
+			t.Fatalf("heard %d words of lyon", seq)
+		}
+	}
+	s.must(<-done)
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&mem)
+	floating.Store(false)
+	floods.Wait()
+	counts := make(map[string]uint64)
+	for _, r := range s.hub.Refusals() {
+		if r.Speaker != "agent-oslo" || r.Why == "" {
+			t.Errorf("refused %+v", r)
+		}
+		counts[r.Code] = r.Count
+	}
+	if counts["too-fast"] < 1000 || counts["unreadable"] == 0 {
+		t.Errorf("refused %v", counts)
+	}
+	if mem.HeapInuse > 256<<20 {
+		t.Errorf("%d MiB in use", mem.HeapInuse>>20)
+	}
+	t.Logf("of a flood %v were refused; %d MiB in use", counts, mem.HeapInuse>>20)
 }

@@ -1,0 +1,85 @@
+package natsbus
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"pgregory.net/rapid"
+)
+
+// Whatever is said: what waits of a speaker stays within its limits, what was
+// taken in is handed on once and in its speaker's order, and nobody waits for
+// more than one message of each other speaker.
+func TestTurnstile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := Limits{Rate: 5, Burst: 10, Bytes: 200, Queue: 300, Size: 100}
+		s := newTurnstile(l)
+		now := time.Unix(0, 0)
+		waits := make(map[string][]string)
+		size := make(map[string]int)
+		said := make(map[string]int)
+		passed := make(map[string]int) // messages of others since a speaker began to wait
+		for i := range rapid.IntRange(1, 300).Draw(t, "steps") {
+			who := fmt.Sprintf("agent-%d", rapid.IntRange(0, 3).Draw(t, "who"))
+			if rapid.IntRange(0, 2).Draw(t, "do") > 0 {
+				m := &nats.Msg{Subject: prefix + who + ".coordinator.offer", Data: make([]byte, rapid.IntRange(0, 120).Draw(t, "size")), Reply: strconv.Itoa(i)}
+				now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
+				f := s.put(now, m)
+				if n := len(m.Data); n > l.Size != (f == tooLarge) || n <= l.Size && size[who]+n > l.Queue && f == sound {
+					t.Fatalf("%d bytes with %d waiting: %v", n, size[who], f)
+				}
+				if f == sound {
+					if len(waits[who]) == 0 {
+						passed[who] = 0
+					}
+					waits[who] = append(waits[who], m.Reply)
+					size[who] += len(m.Data)
+					said[who] += len(m.Data)
+				}
+				if most := 2*l.Bytes + int(float64(l.Bytes)*now.Sub(time.Unix(0, 0)).Seconds()) + 1; said[who] > most {
+					t.Fatalf("%s said %d bytes; %d may be", who, said[who], most)
+				}
+				continue
+			}
+			m := s.take()
+			if m == nil {
+				for who, w := range waits {
+					if len(w) > 0 {
+						t.Fatalf("%s waits and is not handed on", who)
+					}
+				}
+				continue
+			}
+			who = speaker(m.Subject)
+			if len(waits[who]) == 0 || waits[who][0] != m.Reply {
+				t.Fatalf("%s: handed on %s; %v wait", who, m.Reply, waits[who])
+			}
+			waits[who], size[who] = waits[who][1:], size[who]-len(m.Data)
+			for other, w := range waits {
+				if other != who && len(w) > 0 {
+					if passed[other]++; passed[other] > 3 {
+						t.Fatalf("%s waits for %d messages of others", other, passed[other])
+					}
+				}
+			}
+			passed[who] = 0
+		}
+	})
+}
+
+func TestSpeakersAreBounded(t *testing.T) {
+	s, c := newTurnstile(*SiteLimits()), tally{}
+	for i := range speakers + 10 {
+		name := fmt.Sprintf("agent-%d", i)
+		if f := s.put(time.Unix(0, 0), &nats.Msg{Subject: prefix + name + ".x.y"}); (f == tooMany) != (i >= speakers) {
+			t.Fatalf("speaker %d: %v", i, f)
+		}
+		c.add(name, forged)
+	}
+	if len(c.count) != speakers+1 || c.count[others][forged] != 10 {
+		t.Errorf("%d speakers counted, %v others", len(c.count), c.count[others])
+	}
+}
