@@ -24,6 +24,9 @@ func (l *Log) Ask(question string) Answer {
 	return l.Answer(q)
 }
 
+// asking are words that a sentence has only if it is a question.
+var asking = []string{"what", "why", "which", "when", "where", "who", "how", "would", "could", "did", "does", "was", "were"}
+
 // A reading is a question on its way to a query.
 type reading struct {
 	said     said
@@ -32,16 +35,27 @@ type reading struct {
 	rejected string // the site after a "not"
 	numbers  []int64
 	unknown  []string
+	asks     bool // it has a word of questions
 }
 
 // Parse reads a question as a query. If it cannot, it returns what to say
 // instead: that a word or a name is not known, or which readings there are.
 func (l *Log) Parse(question string) (Query, *Answer) {
+	r := &reading{}
+	q, back := l.into(question, r)
+	if back != nil && back.Kind == "unclear" && len(r.unknown) == 1 {
+		l.slip(question, r.unknown[0], back)
+	}
+	return q, back
+}
+
+// into reads a question into r.
+func (l *Log) into(question string, r *reading) (Query, *Answer) {
 	if len(question) > mostAsked {
 		return Query{}, &Answer{Kind: "unclear", Text: []string{fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question))}}
 	}
-	r := &reading{}
 	if back := r.read(l, l.names().split(question)); back != nil {
+		r.unknown = nil
 		return Query{}, back
 	}
 	if first := r.imperative(); first != "" {
@@ -226,6 +240,7 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 	var low []string
 	for _, t := range tokens {
 		low = append(low, t.low)
+		r.asks = r.asks || slices.Contains(asking, t.low)
 		if len(t.names) > 0 {
 			low[len(low)-1] = "\x00"
 		}
@@ -381,9 +396,12 @@ func (r *reading) name(t token, negated bool) *Answer {
 
 // imperative returns why a sentence that wants something done is refused.
 func (r *reading) imperative() string {
+	if r.asks {
+		return ""
+	}
 	for _, word := range r.said {
 		switch {
-		case slices.Contains(word, "legislate"):
+		case slices.Contains(word, "legislate") || slices.Contains(word, "never"):
 			return "!legislate"
 		case slices.Contains(word, "act"):
 			return "!act"

@@ -201,3 +201,15 @@ func TestPoliciesThatWereReplayedAreCompared(t *testing.T) {
 		t.Errorf("compare with what was not replayed = %s %q", a.Kind, a.Text)
 	}
 }
+
+// A word with a slip of the fingers is no word that is known; what it may have
+// been is offered, and nothing is answered.
+func TestASlipOfTheFingersIsOfferedAsItMayBeMeant(t *testing.T) {
+	l := day().log()
+	for _, tc := range [][2]string{{"carbon by siet", "carbon used by site"}, {"avrage wait", "average wait"}, {"why did train-1 statr late", "why wait job train-1"}} {
+		a := l.Ask(tc[0])
+		if a.Kind != "ambiguous" || !slices.Contains(a.Readings, tc[1]) || len(a.Figures) > 0 {
+			t.Errorf("%q: %s %q %q; want it to offer %q", tc[0], a.Kind, a.Text, a.Readings, tc[1])
+		}
+	}
+}

@@ -86,7 +86,7 @@ var reads = []struct{ truth, want string }{
 	{"mae(", "forecast-error"}, {"best_window(", "best-start"}, {"rules(", "weights"}, {"policy_log(", "no-policy-log"}, {"quota(", "no-quota"},
 	{"affected(", "no-rule"}, {"diff:", "!refused"}, {"bid_error", "bid-error"}, {"silent(", "silent"}, {"false_premise", "why"},
 	{"no_such_decision", "!not-found"}, {"not_recorded", "!refused"}, {"beyond_horizon", "!refused"}, {"opinion", "!refused"},
-	{"read_only", "!refused"}, {"ambiguous_name", "!not-found !ambiguous"},
+	{"read_only", "!refused"}, {"nothing", "!unclear !ambiguous !not-found !refused"}, {"ambiguous_name", "!not-found !ambiguous"},
 }
 
 // judge compares how an utterance was read with what its truth asks, and the
@@ -128,7 +128,7 @@ func (n names) named(words string, q chat.Query) bool {
 			if q.From == 0 && q.At == 0 {
 				return false
 			}
-		case x.slot == "$A" && q.Ask == "breakeven": // it is the site that won
+		case x.slot == "$A" && (q.Ask == "breakeven" || q.Ask == "why-not"): // it is the site that won
 		case !strings.Contains(in, x.name+" "):
 			return false
 		}

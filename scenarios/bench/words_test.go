@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Bars of the benchmark: of questions in other words, so many read right, and
+// so many answered as another question at most.
+const (
+	leastRight = 0.70
+	mostWrong  = 0.02
+)
+
+func held(t *testing.T, what string, read []Explained) {
+	t.Helper()
+	sums, n := make(map[string]int), 0
+	for _, e := range read {
+		if e.Verdict != "unjudged" {
+			sums[e.Verdict]++
+			n++
+		}
+		if e.Verdict == "wrong" {
+			t.Logf("%s: %s %q is wrong: %s, read as %q", what, e.ID, e.Asked, e.Kind, e.Read)
+		}
+	}
+	t.Logf("%s: %d questions, right %d, declined %d, wrong %d", what, n, sums["right"], sums["declined"], sums["wrong"])
+	if n < 100 || float64(sums["wrong"]) > mostWrong*float64(n) {
+		t.Errorf("%s: %d of %d are answered as another question; want at most %.0f %%", what, sums["wrong"], n, 100*mostWrong)
+	}
+}
+
+func paraphrases(t *testing.T) []Question {
+	t.Helper()
+	text, err := os.ReadFile("testdata/paraphrases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ReadQuestions(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestOtherWordsAreReadRightOrGivenBack(t *testing.T) {
+	l, b := asked(t)
+	read := Explain(l, b, paraphrases(t))
+	held(t, "other words", read)
+	right, n := 0, 0
+	for _, e := range read {
+		if e.Verdict == "right" {
+			right++
+		}
+		if e.Verdict != "unjudged" {
+			n++
+		}
+	}
+	if float64(right) < leastRight*float64(n) {
+		t.Errorf("%d of %d are read right; want at least %.0f %%", right, n, 100*leastRight)
+	}
+}
+
+// typo returns words with one slip of the fingers in a word of at least four
+// letters that is no name's slot: two letters changed places, one left out, one
+// doubled, or one hit beside.
+func typo(words string, rnd *rand.Rand) string {
+	all := strings.Fields(words)
+	var long []int
+	for i, w := range all {
+		if len(w) >= 4 && !strings.ContainsAny(w, "$0123456789") {
+			long = append(long, i)
+		}
+	}
+	if len(long) == 0 {
+		return words
+	}
+	i := long[rnd.IntN(len(long))]
+	w := []byte(all[i])
+	at := 1 + rnd.IntN(len(w)-2)
+	switch rnd.IntN(4) {
+	case 0:
+		w[at], w[at-1] = w[at-1], w[at]
+	case 1:
+		w = append(w[:at], w[at+1:]...)
+	case 2:
+		w = append(w[:at+1], w[at:]...)
+	case 3:
+		w[at] = "qwertzuiopasdfghjklyxcvbnm"[rnd.IntN(26)]
+	}
+	all[i] = string(w)
+	return strings.Join(all, " ")
+}
+
+func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
+	l, b := asked(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var slips []Question
+	for _, q := range paraphrases(t) {
+		s := Question{ID: q.ID, Truth: q.Truth, Q: typo(q.Q, rnd)}
+		for _, words := range append(q.Alt, q.Q) {
+			for range 2 {
+				s.Alt = append(s.Alt, typo(words, rnd))
+			}
+		}
+		slips = append(slips, s)
+	}
+	held(t, "slips", Explain(l, b, slips))
+}
