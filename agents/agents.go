@@ -26,7 +26,6 @@ type Config struct {
 	Site    string
 	Habit   Habit
 	Network Network
-	Life    uint32 // how often this agent was begun anew: see protocol.Mouth
 }
 
 // A Habit is how an agent bids. The zero Habit offers the earliest start, on
@@ -102,7 +101,7 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site), Life: cfg.Life}, fleet: f, grid: g,
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g,
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),

@@ -28,6 +28,39 @@ func (a *Agent) notePlan(now protocol.Time, id protocol.JobID) {
 	a.note(quiet.Say(now, protocol.Hands(a.cfg.Site), a.live[id].launch))
 }
 
+// Begin begins a life of an agent, the life-th of its journal: see
+// protocol.Mouth.
+func (a *Agent) Begin(life uint32) { a.mouth.Life = life }
+
+// Needs reports whether a fact is of a job that is not over for this agent.
+func (a *Agent) Needs(m protocol.Message) bool {
+	id := protocol.JobID("")
+	switch b := m.Body.(type) {
+	case protocol.Call:
+		if len(b.Jobs) == 0 {
+			return false
+		}
+		id = b.Jobs[0].ID
+	case protocol.Award:
+		id = b.Job
+	case protocol.Accept:
+		id = b.Job
+	case protocol.Confirm:
+		id = b.Job
+	case protocol.Decline:
+		id = b.Job
+	case protocol.Launch:
+		id = b.Job.ID
+	case protocol.Started:
+		id = b.Job
+	case protocol.Done:
+		id = b.Job
+	case protocol.Settled:
+		id = b.Job
+	}
+	return a.live[id] != nil || a.queued(id) >= 0 || a.owes(id) != nil
+}
+
 // Restore puts a fact back into an agent that has not lived yet. With all facts
 // of its last life, in order, it stands where that one stood: jobs have the
 // places that they had, and what was not answered is said again. The hands are

@@ -2,7 +2,7 @@
 //
 // A party that decides has two halves. The pure half is a [Machine]: it reads
 // one message, or is told the time, and says what it has to say. It starts no
-// goroutine, reads no clock and does no I/O. The other half is a loop. [Live]
+// goroutine, reads no clock and does no I/O. The other half is a loop. [Loop]
 // is the only one that runs a machine for real; a replay has the only one that
 // runs it in simulated time. Nothing else differs between the two.
 //
@@ -30,7 +30,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -78,45 +77,3 @@ type Port interface {
 
 // ErrClosed says that a port was closed while somebody used it.
 var ErrClosed = errors.New("bus: port is closed")
-
-// Live runs m at port until ctx ends or the port does, and returns why. It
-// closes the port.
-func Live(ctx context.Context, port Port, m Machine, now func() protocol.Time) error {
-	defer port.Close()
-	alarm := time.NewTimer(0)
-	defer alarm.Stop()
-	for {
-		alarm.Stop()
-		if due := m.Due(); due != 0 {
-			alarm.Reset(due.Sub(now()))
-		}
-		var said []protocol.Message
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case msg, ok := <-port.Heard():
-			if !ok {
-				return whyClosed(ctx, port)
-			}
-			said = m.Step(now(), msg)
-		case <-alarm.C:
-			said = m.Tick(now())
-		}
-		if len(said) == 0 {
-			continue
-		}
-		if err := port.Say(ctx, said...); err != nil {
-			return err
-		}
-	}
-}
-
-func whyClosed(ctx context.Context, port Port) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	if err := port.Close(); err != nil {
-		return err
-	}
-	return ErrClosed
-}

@@ -89,7 +89,7 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 				close(tc.port.heard)
 			}
 			m := &log{mouth: protocol.Mouth{Who: oslo}}
-			if err := bus.Live(tc.ctx, tc.port, m, func() protocol.Time { return 1 }); !errors.Is(err, tc.want) || !tc.port.closed {
+			if err := bus.Live(tc.ctx, tc.port, m); !errors.Is(err, tc.want) || !tc.port.closed {
 				t.Errorf("Live = %v, port closed %t; want %v, and closed", err, tc.port.closed, tc.want)
 			}
 		})
@@ -107,7 +107,7 @@ func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
 		port.heard <- protocol.Message{Body: protocol.Started{Job: "hello"}}
 		close(port.heard)
 	}()
-	_ = bus.Live(t.Context(), port, m, clock)
+	_ = bus.Live(t.Context(), port, m)
 	if want := []string{"tick", "tick", "hello"}; !slices.Equal(m.life, want) {
 		t.Errorf("the machine lived %v; want %v", m.life, want)
 	}

@@ -129,40 +129,75 @@ func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy
 
 // add puts a site on stage: its agent, its hands and its feed.
 func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, signals Signals) error {
-	nodes := Machines(site)
-	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place})
+	p, err := settle(site, place, signals, st.script.Seed, st.Start, st.Meters.Add(Longest))
 	if err != nil {
 		return err
 	}
-	st.fleets = append(st.fleets, f)
-	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, f, grid.New(signals.rules(site)))
+	st.fleets = append(st.fleets, p.Fleet)
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, p.Fleet, p.Grid)
 	if site.Bids != (script.Bids{}) {
 		agent = shader{agent, site.Bids}
 	}
 	st.Parties[protocol.Agent(site.Name)] = agent
+	st.Parties[protocol.Hands(site.Name)] = p.Hands
+	st.Parties[protocol.Feed(site.Name)] = p.Feed
+	return nil
+}
 
-	hands := world.NewHands(site.Name, nodes, power.Default(), st.Start, Truth(st.script.Seed))
-	for _, o := range site.Outages {
-		hands.Outage(o.From, o.To, nodes)
+// A Place is what a site of a scenario is made of: what its agent owns, and who
+// plays its machines and its grid.
+type Place struct {
+	Fleet *fleet.Fleet
+	Grid  *grid.Known
+	Hands *world.Hands
+	Feed  *world.Feed
+}
+
+// Settle makes one site of a scenario, for a federation that lives. Its agent is
+// one of the auction's. Its grid repeats its last day until a time.
+func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, *agents.Agent, error) {
+	for _, site := range s.Sites {
+		if site.Name != name {
+			continue
+		}
+		_, habit, place, err := conduct(Auction, s.Seed)
+		if err != nil {
+			return Place{}, nil, err
+		}
+		p, err := settle(site, place, Forecasts, s.Seed, start, until)
+		if err != nil {
+			return Place{}, nil, fmt.Errorf("scenarios: site %s: %w", name, err)
+		}
+		return p, agents.New(agents.Config{Site: name, Habit: habit}, p.Fleet, p.Grid), nil
 	}
-	st.Parties[protocol.Hands(site.Name)] = hands
+	return Place{}, nil, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
+}
 
-	feed := world.NewFeed(site.Name, st.Start)
+func settle(site script.Site, place fgd.Policy, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
+	nodes := Machines(site)
+	if p.Fleet, err = fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place}); err != nil {
+		return p, err
+	}
+	p.Grid = grid.New(signals.rules(site))
+	p.Hands = world.NewHands(site.Name, nodes, power.Default(), start, Truth(seed))
+	for _, o := range site.Outages {
+		p.Hands.Outage(o.From, o.To, nodes)
+	}
+	p.Feed = world.NewFeed(site.Name, start)
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
 		points := site.Signals[what]
 		if len(points) == 0 {
 			continue
 		}
-		lines, err := signals.lines(st.script.Seed, site, what, Lasting(points, st.Meters.Add(Longest)))
+		lines, err := signals.lines(seed, site, what, Lasting(points, until))
 		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return p, fmt.Errorf("%s: %w", what, err)
 		}
 		for _, l := range lines {
-			feed.Add(what, l.series, l.market)
+			p.Feed.Add(what, l.series, l.market)
 		}
 	}
-	st.Parties[protocol.Feed(site.Name)] = feed
-	return nil
+	return p, nil
 }
 
 // Longest is how long after the metered time a replay may last.

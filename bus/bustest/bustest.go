@@ -344,7 +344,7 @@ func testLive(t *testing.T, hub bus.Hub) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bus.Live(ctx, port, &echo{mouth: protocol.Mouth{Who: lyon}}, func() protocol.Time { return protocol.At(time.Now()) })
+		ended <- bus.Live(ctx, port, &echo{mouth: protocol.Mouth{Who: lyon}})
 	}()
 	a.say(a.word(lyon, "hello"))
 	a.wants("hello")

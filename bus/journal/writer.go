@@ -102,6 +102,14 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
+// Flush hands what was appended to the file.
+func (w *Writer) Flush() error {
+	if err := w.out.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
+	}
+	return w.err
+}
+
 // Digest returns the chain until now, in hex: two journals with the same digest
 // hold the same header and messages.
 func (w *Writer) Digest() string { return w.chain.String() }

@@ -102,7 +102,7 @@ func rounds(b *testing.B, hub bus.Hub, jobs, window int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		go func() { _ = bus.Live(ctx, port, a, func() protocol.Time { return noon }) }()
+		go func() { _ = bus.Live(ctx, port, a) }()
 		defer port.Close()
 	}
 	coordinator, err := hub.Join(ctx, protocol.Coordinator)

@@ -20,6 +20,9 @@ type Config struct {
 	// Listen is a loopback address such as "127.0.0.1:4222", or ":0" at its
 	// end for any free port. Empty: only this process reaches the server.
 	Listen string
+	// Store is a folder in which the server keeps streams and buckets; empty:
+	// it keeps none, and there are no books.
+	Store string
 }
 
 // A Server is an embedded nats-server, and a hub over it. Every party has a
@@ -50,6 +53,9 @@ func Serve(cfg Config) (*Server, error) {
 			return nil, err
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
+	}
+	if cfg.Store != "" {
+		opts.JetStream, opts.StoreDir = true, cfg.Store
 	}
 	s := &Server{users: make(map[string]user)}
 	opts.CustomClientAuthentication = gate{s}

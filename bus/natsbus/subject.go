@@ -62,8 +62,11 @@ func Inbox(who protocol.Party) string { return "_INBOX_" + token(who) }
 // permissions returns what the user of who may do.
 func permissions(who protocol.Party) *server.Permissions {
 	publish, subscribe := Rights(who)
-	if who == tap {
+	switch who {
+	case tap:
 		publish, subscribe = TapRights()
+	case protocol.Coordinator:
+		publish = append(publish, keeper...)
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},

@@ -39,7 +39,6 @@ type Config struct {
 	// Remember is for how long the id of an ended job stays known, and how long
 	// ago a job that is submitted may have arrived; default 720h.
 	Remember time.Duration
-	Life     uint32 // how often this market was begun anew: see protocol.Mouth
 }
 
 func (c Config) withDefaults() Config {
@@ -125,7 +124,7 @@ func New(cfg Config, rule auction.Rule) *Market {
 	return &Market{
 		cfg:    cfg.withDefaults(),
 		rule:   rule,
-		mouth:  protocol.Mouth{Who: protocol.Coordinator, Life: cfg.Life},
+		mouth:  protocol.Mouth{Who: protocol.Coordinator},
 		lots:   make(map[protocol.JobID]*lot),
 		sites:  make(map[string]*site),
 		counts: make(map[string]int),

@@ -12,6 +12,9 @@ func (k *Market) Facts() []protocol.Message { return k.facts }
 
 func (k *Market) note(m protocol.Message) { k.facts = append(k.facts, m) }
 
+// Begin begins a life of a market, the life-th of its books: see protocol.Mouth.
+func (k *Market) Begin(life uint32) { k.mouth.Life = life }
+
 // Restore puts a fact back on the books of a market that has not lived yet. With
 // all facts of the last life, in order, the market stands where that one stood:
 // it decides nothing again. A job that was called and not decided waits, and is

@@ -27,6 +27,7 @@ var plan = []line{
 	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
 	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
 	{"bus/natsbus", shell, "protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys golang.org/x/time/rate", "the door to NATS"},
+	{"bus/natsbus/books", shell, "protocol bus/natsbus", "github.com/nats-io/nats.go github.com/nats-io/nats.go/jetstream", "facts on a stream; what they mean is the machine's affair"},
 	{"bus/natsbus/federation", shell, "protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
 	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
 

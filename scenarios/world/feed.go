@@ -25,6 +25,9 @@ func NewFeed(site string, start protocol.Time) *Feed {
 	return &Feed{mouth: protocol.Mouth{Who: protocol.Feed(site)}, agent: protocol.Agent(site), start: start}
 }
 
+// Begin begins a life of a feed: see protocol.Mouth.
+func (f *Feed) Begin(life uint32) { f.mouth.Life = life }
+
 // Add lets the feed tell a series of one quantity, as m publishes it.
 func (f *Feed) Add(what protocol.Quantity, s grid.Series, m grid.Market) {
 	f.lines = append(f.lines, line{what, grid.NewFeed(s, m)})

@@ -26,7 +26,7 @@ type Hands struct {
 	order  []string // names of nodes
 	jobs   []*job   // by end, then id
 	epochs map[protocol.JobID]uint64
-	past   []protocol.Message // exits, to be said again if somebody asks
+	past   []protocol.Message // exits and losses, to be said again if somebody asks
 	late   int                // launches refused because a newer one was known
 
 	outages []outage // to come, and the one that lasts
@@ -80,6 +80,9 @@ func NewHands(site string, nodes []fleet.Node, table power.Table, start protocol
 	h.draw = h.still
 	return h
 }
+
+// Begin begins a life of hands: see protocol.Mouth.
+func (h *Hands) Begin(life uint32) { h.mouth.Life = life }
 
 // Due implements bus.Machine.
 func (h *Hands) Due() protocol.Time {
@@ -140,8 +143,8 @@ func (h *Hands) tell(now protocol.Time, id protocol.JobID, epoch uint64) []proto
 		return []protocol.Message{h.mouth.Say(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
 	}
 	for _, m := range h.past {
-		if x := m.Body.(protocol.Exited); x.Job == id && x.Epoch == epoch {
-			return []protocol.Message{h.mouth.Say(now, h.agent, x)}
+		if j, e := whose(m.Body); j == id && e == epoch {
+			return []protocol.Message{h.mouth.Say(now, h.agent, m.Body)}
 		}
 	}
 	h.late++
@@ -173,11 +176,22 @@ const recall = 48 * time.Hour
 
 func (h *Hands) remember(m protocol.Message) protocol.Message {
 	for len(h.past) > 0 && h.past[0].At < m.At.Add(-recall) {
-		delete(h.epochs, h.past[0].Body.(protocol.Exited).Job)
+		if id, epoch := whose(h.past[0].Body); h.epochs[id] == epoch {
+			delete(h.epochs, id)
+		}
 		h.past = h.past[1:]
 	}
 	h.past = append(h.past, m)
 	return m
+}
+
+// whose returns the job that ended by what was said, and under which epoch.
+func whose(b protocol.Body) (protocol.JobID, uint64) {
+	if x, ok := b.(protocol.Lost); ok {
+		return x.Job, x.Epoch
+	}
+	x := b.(protocol.Exited)
+	return x.Job, x.Epoch
 }
 
 func (h *Hands) launch(now protocol.Time, l protocol.Launch) []protocol.Message {

@@ -71,7 +71,7 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 
 func (h *Hands) lose(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.Slice) protocol.Message {
 	h.epochs[id] = max(h.epochs[id], epoch)
-	return h.mouth.Say(now, h.agent, protocol.Lost{
+	return h.remember(h.mouth.Say(now, h.agent, protocol.Lost{
 		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeGone, Note: "no power"},
-	})
+	}))
 }

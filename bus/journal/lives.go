@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Lives keep the facts of a party that is begun anew again and again, in a
+// folder: one journal for each life, which begins with what is still needed of
+// the one before. Only one process at a time may hold a folder.
+type Lives struct {
+	dir  string
+	lock *os.File
+	life uint32
+	out  *Writer
+	file *os.File
+}
+
+const (
+	lifeExt  = ".facts"
+	lockName = "lock"
+)
+
+// Begin opens the folder, and makes it if it is not there. It hands the facts of
+// the last life to restore, in order; then begins a new life with those of them
+// that are needed. A fact that was torn off by a crash was never acted on.
+func Begin(dir string, restore func(protocol.Message) error, needed func(protocol.Message) bool) (*Lives, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	l := &Lives{dir: dir}
+	var err error
+	if l.lock, err = lock(filepath.Join(dir, lockName)); err != nil {
+		return nil, err
+	}
+	if err := l.begin(restore, needed); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func (l *Lives) begin(restore func(protocol.Message) error, needed func(protocol.Message) bool) error {
+	last, err := l.last()
+	if err != nil {
+		return err
+	}
+	var facts []protocol.Message
+	if last > 0 {
+		if facts, err = readAll(l.path(last)); err != nil {
+			return err
+		}
+	}
+	for _, m := range facts {
+		if err := restore(m); err != nil {
+			return err
+		}
+	}
+	l.life = last + 1
+	next := l.path(l.life) + ".new"
+	_ = os.Remove(next) // of a life that did not come to be
+	if l.file, err = os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if l.out, err = NewWriter(l.file, next, map[string]string{"life": fmt.Sprint(l.life)}); err != nil {
+		return err
+	}
+	for _, m := range facts {
+		if needed(m) {
+			if err := l.out.Append(m); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(next, l.path(l.life)); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if last > 0 {
+		_ = os.Remove(l.path(last)) // it is only in the way
+	}
+	return syncDir(l.dir)
+}
+
+// Life counts the lives, from 1.
+func (l *Lives) Life() uint32 { return l.life }
+
+// Append writes facts down. When it returns nil they are on the disk.
+func (l *Lives) Append(ms []protocol.Message) error {
+	for _, m := range ms {
+		if err := l.out.Append(m); err != nil {
+			return err
+		}
+	}
+	return l.sync()
+}
+
+func (l *Lives) sync() error {
+	if err := l.out.Flush(); err != nil {
+		return err
+	}
+	if err := l.file.Sync(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// Close lets go of the folder. The journal has no end: it goes on in the next
+// life.
+func (l *Lives) Close() error {
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	return errors.Join(err, l.lock.Close())
+}
+
+func (l *Lives) path(life uint32) string {
+	return filepath.Join(l.dir, fmt.Sprintf("%08d%s", life, lifeExt))
+}
+
+// last returns the highest life of which there is a journal, or 0.
+func (l *Lives) last() (uint32, error) {
+	files, err := os.ReadDir(l.dir)
+	if err != nil {
+		return 0, fmt.Errorf("journal: %w", err)
+	}
+	last := uint32(0)
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), lifeExt)
+		if n, err := strconv.ParseUint(name, 10, 32); ok && err == nil {
+			last = max(last, uint32(n))
+		}
+	}
+	return last, nil
+}
+
+// readAll reads a journal up to where a crash tore it.
+func readAll(path string) (facts []protocol.Message, err error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		m, err := r.Read()
+		switch {
+		case err == nil:
+			facts = append(facts, m)
+		case errors.Is(err, io.EOF), errors.Is(err, ErrTorn):
+			return facts, nil
+		case !errors.As(err, new(*protocol.UnknownKindError)):
+			return nil, err
+		}
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

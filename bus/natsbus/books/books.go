@@ -1,0 +1,119 @@
+// Package books keeps the facts of a coordinator on a JetStream stream, and
+// settles who may write there.
+//
+// An entry of the stream holds what one step changed. It is accepted only if the
+// stream ends where its writer thinks; so of two writers one fails, however long
+// it was paused, before it says anything that the other does not know of. A
+// lease in a KV bucket keeps others from trying as long as its holder lives: it
+// lasts for [Config.Lease] and is renewed four times in that time. When it ends,
+// whoever waits takes over: it reads all entries, and its first own entry shuts
+// the former writer out.
+//
+// Entries are on the server's disk when Append returns, to the extent that the
+// server flushes its files: by default a killed server loses none, and one that
+// loses power may lose those of its last minutes unless it has replicas, or
+// sync_interval: always in its configuration.
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config says how books are kept. The zero of a field is its default.
+type Config struct {
+	Replicas int           // servers that hold a copy; default 1
+	Lease    time.Duration // a writer silent for so long is taken to be gone; at least 1s; default 2s
+	Log      *slog.Logger  // nil is silence
+}
+
+// Books are open. Several may have them open; one at a time writes.
+type Books struct {
+	cfg    Config
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	kv     jetstream.KeyValue
+	broken chan struct{} // closed when the connection is
+}
+
+const (
+	streamName = "GRIDBID"
+	leaseKey   = "coordinator"
+	lifeHeader = "Gridbid-Life"
+	// patience is how long the server may take to write something down.
+	patience = 5 * time.Second
+)
+
+// Open opens the books of who on the server of hub, and makes them if there are
+// none. The server needs JetStream.
+func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config) (*Books, error) {
+	if cfg.Replicas == 0 {
+		cfg.Replicas = 1
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = 2 * time.Second
+	}
+	if cfg.Lease < time.Second {
+		return nil, fmt.Errorf("books: a lease of %v: want 1s or more", cfg.Lease)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	b := &Books{cfg: cfg, broken: make(chan struct{})}
+	conn, err := hub.Conn(who, nats.ClosedHandler(func(*nats.Conn) { close(b.broken) }))
+	if err != nil {
+		return nil, err
+	}
+	b.conn = conn
+	if err := b.open(ctx); err != nil {
+		conn.Close()
+		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {
+			err = fmt.Errorf("%w; give the server a jetstream section with a store_dir", err)
+		}
+		return nil, fmt.Errorf("books: open: %w", err)
+	}
+	return b, nil
+}
+
+func (b *Books) open(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*patience)
+	defer cancel()
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return err
+	}
+	b.stream, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: streamName, Subjects: []string{natsbus.BooksSubject}, Storage: jetstream.FileStorage, Replicas: b.cfg.Replicas,
+		DenyDelete: true, Description: "facts of the Gridbid coordinator",
+	})
+	if err != nil {
+		return err
+	}
+	b.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: natsbus.BooksBucket, History: 1, Replicas: b.cfg.Replicas, Storage: jetstream.MemoryStorage,
+		LimitMarkerTTL: time.Second, Description: "who coordinates",
+	})
+	return err
+}
+
+// Close closes the books. A term that is open ends.
+func (b *Books) Close() {
+	b.conn.Close()
+	<-b.broken
+}
+
+// name tells holders of the lease apart, for people.
+func name() []byte {
+	host, _ := os.Hostname()
+	return fmt.Appendf(nil, "%s %d", host, os.Getpid())
+}

@@ -1,0 +1,156 @@
+package books_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T) *natsbus.Server {
+	t.Helper()
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func open(t *testing.T, srv *natsbus.Server) *books.Books {
+	t.Helper()
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// begin begins a term, and returns what it read.
+func begin(t *testing.T, b *books.Books) (*books.Term, []protocol.Message) {
+	t.Helper()
+	var read []protocol.Message
+	term, err := b.Begin(t.Context(), func(m protocol.Message) error { read = append(read, m); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(term.End)
+	return term, read
+}
+
+func facts(from, n int) (out []protocol.Message) {
+	for i := range n {
+		id := protocol.JobID(fmt.Sprint("job-", from+i))
+		out = append(out, protocol.Message{Version: protocol.Current, At: 1, From: protocol.Submitter, Seq: uint64(from + i + 1), To: protocol.Coordinator,
+			Body: protocol.Submit{Job: protocol.Job{ID: id, CPU: 1000, Arrival: 1, Run: time.Hour, Deadline: 2}}})
+	}
+	return out
+}
+
+func holds(t *testing.T, got []protocol.Message, n int) {
+	t.Helper()
+	if len(got) != n {
+		t.Fatalf("read %d facts, want %d", len(got), n)
+	}
+	for i, m := range got {
+		if id := m.Body.(protocol.Submit).Job.ID; id != protocol.JobID(fmt.Sprint("job-", i)) || m.Seq != uint64(i+1) {
+			t.Fatalf("fact %d is %s, number %d", i, id, m.Seq)
+		}
+	}
+}
+
+func TestTheNextTermReadsAllFactsOfTheLast(t *testing.T) {
+	srv := serve(t)
+	first, read := begin(t, open(t, srv))
+	if len(read) != 0 || first.Life() != 1 {
+		t.Fatalf("new books hold %d facts, and are in life %d", len(read), first.Life())
+	}
+	for i := range 10 {
+		if err := first.Append(t.Context(), facts(100*i, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.End()
+	second, read := begin(t, open(t, srv))
+	holds(t, read, 1000)
+	if second.Life() != 2 {
+		t.Errorf("life %d", second.Life())
+	}
+}
+
+func TestFactsOfOneStepMayTakeManyEntries(t *testing.T) {
+	srv := serve(t)
+	term, _ := begin(t, open(t, srv))
+	const n = 40_000 // some 3 MB
+	if err := term.Append(t.Context(), facts(0, n)); err != nil {
+		t.Fatal(err)
+	}
+	term.End()
+	_, read := begin(t, open(t, srv))
+	holds(t, read, n)
+}
+
+// Whoever waits takes over soon after the writer is gone without a word, and not
+// before.
+func TestTheLeaseOfAWriterThatDiesEnds(t *testing.T) {
+	srv := serve(t)
+	dies, waits := open(t, srv), open(t, srv)
+	term, _ := begin(t, dies)
+	if err := term.Append(t.Context(), facts(0, 3)); err != nil {
+		t.Fatal(err)
+	}
+	early, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	if _, err := waits.Begin(early, func(protocol.Message) error { return nil }); err == nil {
+		t.Fatal("a second writer while the first lives")
+	}
+	dies.Close()
+	<-term.Over()
+	next, read := begin(t, waits)
+	holds(t, read, 3)
+	if next.Life() != 2 {
+		t.Errorf("life %d", next.Life())
+	}
+}
+
+// A writer that does not know that its lease was taken writes nothing more. Here
+// it is told nothing, as if it had been paused: the stream itself refuses it.
+func TestAWriterThatWasPausedIsShutOut(t *testing.T) {
+	srv := serve(t)
+	paused, _ := begin(t, open(t, srv))
+	if err := paused.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	books.Steal(t, open(t, srv))
+	next, read := begin(t, open(t, srv))
+	holds(t, read, 1)
+	if err := books.AppendUnawares(paused, t.Context(), facts(1, 1)); err == nil {
+		t.Fatal("two writers")
+	}
+	if err := next.Append(t.Context(), facts(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	next.End()
+	_, read = begin(t, open(t, srv))
+	holds(t, read, 2)
+}
+
+func TestBooksNeedAServerThatKeeps(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	if _, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{}); err == nil {
+		t.Error("books on a server without a store")
+	}
+}

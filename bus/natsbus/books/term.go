@@ -1,0 +1,267 @@
+package books
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Term is the time in which one party writes the books.
+type Term struct {
+	books *Books
+	life  uint32
+	last  uint64 // sequence of the stream's last entry
+	buf   []byte
+
+	once sync.Once
+	over chan struct{} // closed when the term ends
+	done chan struct{} // closed when the lease is no longer renewed
+	held uint64        // revision of the lease
+	quit chan struct{}
+}
+
+// Begin waits until nobody else writes, hands all facts to restore, in order,
+// and begins a term. It returns when ctx ends, or the connection breaks, or
+// restore fails.
+func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error) (*Term, error) {
+	t := &Term{books: b, over: make(chan struct{}), done: make(chan struct{}), quit: make(chan struct{})}
+	if err := t.lease(ctx); err != nil {
+		return nil, fmt.Errorf("books: wait for the lease: %w", err)
+	}
+	go t.renew()
+	for {
+		if err := t.read(ctx, restore); err != nil {
+			t.End()
+			return nil, fmt.Errorf("books: read: %w", err)
+		}
+		err := t.open(ctx)
+		if err == nil {
+			return t, nil
+		}
+		// The former writer was quicker by an entry: read that too.
+		if !behind(err) {
+			t.End()
+			return nil, fmt.Errorf("books: begin a term: %w", err)
+		}
+	}
+}
+
+// Life counts the terms, from 1.
+func (t *Term) Life() uint32 { return t.life }
+
+// Over is closed when the term has ended: somebody else may write.
+func (t *Term) Over() <-chan struct{} { return t.over }
+
+// lease takes the lease when it is free.
+func (t *Term) lease(ctx context.Context) error {
+	b := t.books
+	told := false
+	for {
+		at, err := b.kv.Create(ctx, leaseKey, name(), jetstream.KeyTTL(b.cfg.Lease.Truncate(time.Second)))
+		if err == nil {
+			t.held = at
+			return nil
+		}
+		if !errors.Is(err, jetstream.ErrKeyExists) {
+			b.cfg.Log.Warn("the lease cannot be read; trying again", "err", err)
+		} else if !told {
+			told = true
+			b.cfg.Log.Info("standing by: somebody else coordinates")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.broken:
+			return nats.ErrConnectionClosed
+		case <-time.After(b.cfg.Lease / 8):
+		}
+	}
+}
+
+// renew keeps the lease until the term ends, or ends the term when it cannot. A
+// bucket's own update would let the time to live go, so it publishes as a bucket
+// does.
+func (t *Term) renew() {
+	defer close(t.done)
+	b := t.books
+	alive := time.Now()
+	for {
+		select {
+		case <-t.quit:
+			return
+		case <-b.broken:
+			t.stop()
+			return
+		case <-time.After(b.cfg.Lease / 4):
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Lease/4)
+		ack, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "$KV." + natsbus.BooksBucket + "." + leaseKey, Data: name()},
+			jetstream.WithMsgTTL(b.cfg.Lease.Truncate(time.Second)), jetstream.WithExpectLastSequencePerSubject(t.held), jetstream.WithRetryAttempts(0))
+		cancel()
+		switch {
+		case err == nil:
+			t.held, alive = ack.Sequence, time.Now()
+		case behind(err) || time.Since(alive) > b.cfg.Lease:
+			b.cfg.Log.Warn("the lease is lost", "err", err)
+			t.stop()
+			return
+		}
+	}
+}
+
+func (t *Term) stop() { t.once.Do(func() { close(t.over) }) }
+
+// behind reports whether somebody else wrote first.
+func behind(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// End ends the term and frees the lease, so that who stands by need not wait for
+// its end.
+func (t *Term) End() {
+	t.stop()
+	select {
+	case <-t.quit:
+		return
+	default:
+		close(t.quit)
+	}
+	<-t.done
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = t.books.kv.Delete(ctx, leaseKey, jetstream.LastRevision(t.held)) // or it ends by itself
+}
+
+// read hands the entries after the last to restore.
+func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) error {
+	info, err := t.books.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if info.State.LastSeq <= t.last {
+		return nil
+	}
+	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.last + 1}
+	c, err := t.books.stream.OrderedConsumer(ctx, from)
+	if err != nil {
+		return err
+	}
+	entries, err := c.Messages(jetstream.PullMaxMessages(512))
+	if err != nil {
+		return err
+	}
+	defer entries.Stop()
+	forget := context.AfterFunc(ctx, entries.Stop)
+	defer forget()
+	for t.last < info.State.LastSeq {
+		m, err := entries.Next()
+		if err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if err := t.entry(m.Headers(), m.Data(), restore); err != nil {
+			return fmt.Errorf("entry %d of the stream: %w", meta.Sequence.Stream, err)
+		}
+		t.last = meta.Sequence.Stream
+	}
+	return nil
+}
+
+// entry reads one entry: each fact behind its length.
+func (t *Term) entry(header nats.Header, data []byte, restore func(protocol.Message) error) error {
+	if text := header.Get(lifeHeader); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%s: %w", lifeHeader, err)
+		}
+		t.life = max(t.life, uint32(n))
+	}
+	for len(data) > 0 {
+		size, n := binary.Uvarint(data)
+		if n <= 0 || size > uint64(len(data)-n) {
+			return errors.New("a fact is cut off")
+		}
+		m, err := protocol.Decode(data[n : n+int(size)])
+		if err != nil && !errors.As(err, new(*protocol.UnknownKindError)) {
+			return err
+		}
+		if err == nil {
+			if err := restore(m); err != nil {
+				return err
+			}
+		}
+		data = data[n+int(size):]
+	}
+	return nil
+}
+
+// open writes the first entry of a life, which shuts out who wrote before.
+func (t *Term) open(ctx context.Context) error {
+	next := &nats.Msg{Subject: natsbus.BooksSubject, Header: nats.Header{lifeHeader: {strconv.FormatUint(uint64(t.life)+1, 10)}}}
+	if err := t.write(ctx, next); err != nil {
+		return err
+	}
+	t.life++
+	return nil
+}
+
+// most bounds an entry. Facts that need several are whole in any first part: each
+// is a truth of its own.
+const most = 1 << 20
+
+// Append writes facts down, in order. When it returns nil they are kept. An
+// error ends the term: whether they were kept is then for the next one to read.
+func (t *Term) Append(ctx context.Context, ms []protocol.Message) error {
+	t.buf = t.buf[:0]
+	for i, m := range ms {
+		body, err := protocol.Encode(m)
+		if err != nil {
+			return err
+		}
+		t.buf = binary.AppendUvarint(t.buf, uint64(len(body)))
+		t.buf = append(t.buf, body...)
+		if len(t.buf) < most && i < len(ms)-1 {
+			continue
+		}
+		if err := t.write(ctx, &nats.Msg{Subject: natsbus.BooksSubject, Data: t.buf}); err != nil {
+			t.stop()
+			if behind(err) {
+				err = fmt.Errorf("%w: somebody else has taken over", err)
+			}
+			return fmt.Errorf("books: append: %w", err)
+		}
+		t.buf = t.buf[:0]
+	}
+	return nil
+}
+
+func (t *Term) write(ctx context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-t.over:
+		return errors.New("the lease is lost")
+	default:
+	}
+	ack, err := t.books.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequence(t.last), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return err
+	}
+	t.last = ack.Sequence
+	return nil
+}

@@ -1,0 +1,214 @@
+package board
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Add takes in what the coordinator heard or said, in order. Facts that it was
+// restored from will do as well.
+func (b *Board) Add(m protocol.Message) {
+	if b.jobs == nil {
+		b.jobs, b.sites = make(map[protocol.JobID]*Job), make(map[string]*Site)
+	}
+	if s := b.sites[m.From.Site()]; s != nil && m.From == protocol.Agent(s.Name) {
+		s.Heard = max(s.Heard, m.At)
+	}
+	switch body := m.Body.(type) {
+	case protocol.Submit:
+		b.submit(m, body.Job)
+	case protocol.Hello:
+		b.hello(m, body)
+	case protocol.Call:
+		b.call(m, body)
+	case protocol.Offer:
+		b.offer(m, body)
+	case protocol.Hold:
+		b.hold(m, body)
+	case protocol.Award:
+		b.award(m, body)
+	case protocol.Drain:
+		if s := b.sites[body.Site]; s != nil && m.From == protocol.Desk {
+			s.Drained = !body.Over
+		}
+	default:
+		b.answer(m)
+	}
+}
+
+// answer takes in what is said of a job after its award.
+func (b *Board) answer(m protocol.Message) {
+	switch body := m.Body.(type) {
+	case protocol.Accept:
+		if j := b.awarded(m, body.Job, body.Epoch); j != nil && j.State == Awarded {
+			j.to(Placed, m.At)
+			j.Finish += body.Start - j.Start
+			j.Start = body.Start
+			b.sites[j.Site].Placed++
+		}
+	case protocol.Decline:
+		if j := b.awarded(m, body.Job, body.Epoch); j != nil && !j.Over() {
+			b.leave(j)
+			j.to(Waiting, m.At)
+			j.Why, j.Note = string(body.Why.Code), body.Why.Note
+		}
+	case protocol.Cancel:
+		if j := b.jobs[body.Job]; j != nil && j.State == Placed && m.From == protocol.Coordinator {
+			j.State = Stopping // still placed
+		}
+	case protocol.Refuse:
+		if j := b.jobs[body.Job]; j != nil && body.Why.Code != protocol.Duplicate && !j.Over() {
+			b.leave(j)
+			b.end(j, Refused, m.At)
+			j.Why, j.Note = string(body.Why.Code), body.Why.Note
+			if n := len(b.rounds); n > 0 {
+				b.rounds[n-1].Refused++
+			}
+		}
+	case protocol.Done:
+		if j := b.awarded(m, body.Job, body.Epoch); j != nil && !j.Over() {
+			j.Start, j.Finish, j.Failed = body.Started, body.Ended, body.Failed
+		}
+	case protocol.Settled:
+		if j := b.jobs[body.Job]; j != nil && !j.Over() {
+			b.leave(j)
+			b.end(j, Done, m.At)
+			j.bill(body.Counted)
+			j.Finish, j.Late = body.Counted.Finish, body.Late
+			if s := b.sites[body.Site]; s != nil {
+				s.Done++
+			}
+		}
+	}
+}
+
+func (j *Job) to(s State, at protocol.Time) { j.State, j.Changed = s, at }
+
+func (j *Job) bill(x protocol.Bill) {
+	j.Energy, j.Carbon, j.Money = x.Energy.KWh(), x.Carbon.Kilograms(), x.Money.Dollars()
+}
+
+func (b *Board) submit(m protocol.Message, j protocol.Job) {
+	if b.jobs[j.ID] != nil {
+		return
+	}
+	b.jobs[j.ID] = &Job{
+		ID: j.ID, Tenant: j.Tenant, State: Waiting, GPUs: j.GPUs, Arrived: j.Arrival, Deadline: j.Deadline, Changed: m.At, job: j,
+	}
+}
+
+func (b *Board) hello(m protocol.Message, h protocol.Hello) {
+	if h.Site == "" || m.From != protocol.Agent(h.Site) {
+		return
+	}
+	s := b.sites[h.Site]
+	if s == nil {
+		s = &Site{Name: h.Site}
+		b.sites[h.Site] = s
+	}
+	s.Pools, s.GPUs, s.Heard, s.answered = h.Pools, 0, m.At, true
+	for _, p := range h.Pools {
+		s.GPUs += p.GPUs
+	}
+}
+
+func (b *Board) call(m protocol.Message, c protocol.Call) {
+	for _, s := range b.Sites() {
+		t := b.sites[s.Name]
+		if !t.answered {
+			t.Silent++
+		}
+		t.answered = false
+	}
+	for _, j := range c.Jobs {
+		if k := b.jobs[j.ID]; k != nil {
+			k.Rounds++
+		}
+	}
+	if len(b.rounds) >= mostRounds {
+		b.rounds = append(b.rounds[:0], b.rounds[mostRounds/10:]...)
+	}
+	b.rounds = append(b.rounds, Round{Round: c.Round, At: m.At, Jobs: len(c.Jobs)})
+}
+
+func (b *Board) offer(m protocol.Message, o protocol.Offer) {
+	s := b.sites[m.From.Site()]
+	if s == nil || m.From != protocol.Agent(s.Name) {
+		return
+	}
+	s.answered, s.Silent, s.Free = true, 0, 0
+	for _, r := range o.Room {
+		if i := int(m.At.Sub(r.From) / max(r.Slot, time.Millisecond)); i >= 0 && i < len(r.Free) {
+			s.Free += float64(r.Free[i]) / 1000
+		}
+	}
+	if len(o.Grid.Price) > 0 {
+		s.Price = o.Grid.Price[0].Dollars() * 1000
+	}
+	if len(o.Grid.Carbon) > 0 {
+		s.Carbon = float64(o.Grid.Carbon[0]) / 1000
+	}
+	if len(o.Grid.PUE) > 0 {
+		s.PUE = float64(o.Grid.PUE[0]) / 1000
+	}
+	if n := len(b.rounds); n > 0 && b.rounds[n-1].Round == o.Round {
+		b.rounds[n-1].Offers++
+	}
+}
+
+func (b *Board) hold(m protocol.Message, h protocol.Hold) {
+	if n := len(b.rounds); n > 0 && b.rounds[n-1].Round == h.Round {
+		b.rounds[n-1].Holds++
+	}
+	if j := b.jobs[h.Job]; j != nil && !j.Over() {
+		j.to(Waiting, m.At)
+		j.Until, j.Site, j.Start, j.Finish, j.Model = h.Until, h.Site, h.Start, 0, ""
+		j.Why, j.Note = string(h.Why.Code), h.Why.Note
+	}
+}
+
+func (b *Board) award(m protocol.Message, a protocol.Award) {
+	if n := len(b.rounds); n > 0 && b.rounds[n-1].Round == a.Round {
+		r := &b.rounds[n-1]
+		r.Awards++
+		r.Cost, r.Bound = a.Proof.Primal.Dollars(), a.Proof.Bound.Dollars()
+	}
+	j := b.jobs[a.Job]
+	if j == nil || j.Over() {
+		return
+	}
+	if b.sites[m.To.Site()] == nil {
+		return
+	}
+	j.to(Awarded, m.At)
+	j.Site, j.Epoch, j.Model, j.Start, j.Finish, j.Until = m.To.Site(), a.Epoch, a.Option.Model, a.Option.Start, a.Option.Finish, 0
+	j.Why, j.Note = string(a.Why.Code), a.Why.Note
+	j.bill(protocol.Bill{Energy: a.Option.Energy, Carbon: a.Option.Carbon, Money: a.Option.Money})
+}
+
+// awarded returns the job that was last awarded to who speaks, under an epoch.
+func (b *Board) awarded(m protocol.Message, id protocol.JobID, epoch uint64) *Job {
+	j := b.jobs[id]
+	if j == nil || j.Site == "" || m.From != protocol.Agent(j.Site) || j.Epoch != epoch {
+		return nil
+	}
+	return j
+}
+
+// leave takes a job off its site.
+func (b *Board) leave(j *Job) {
+	if s := b.sites[j.Site]; s != nil && (j.State == Placed || j.State == Stopping) {
+		s.Placed--
+	}
+}
+
+// end closes a job, and forgets the one that has been over for longest.
+func (b *Board) end(j *Job, s State, at protocol.Time) {
+	j.to(s, at)
+	b.ended = append(b.ended, j.ID)
+	if len(b.ended) > mostEnded {
+		delete(b.jobs, b.ended[0])
+		b.ended = b.ended[1:]
+	}
+}

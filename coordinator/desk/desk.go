@@ -1,0 +1,111 @@
+// Package desk is where people and scripts ask a live coordinator: submit a job,
+// see how things stand, cancel, drain. It speaks HTTP and JSON. It listens
+// nowhere by itself; whoever mounts its handler beyond this machine has to ask
+// for credentials first.
+//
+// What is asked for is said to the market as a message of the party "desk", like
+// anything else that it hears, and is answered when that is on the books.
+package desk
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Desk serves one coordinator through all its terms.
+type Desk struct {
+	errands chan bus.Errand
+
+	mu      sync.Mutex
+	board   *board.Board
+	leading bool
+	mouth   protocol.Mouth
+}
+
+// New returns a desk of a coordinator that stands by.
+func New() *Desk { return &Desk{errands: make(chan bus.Errand), board: new(board.Board)} }
+
+// Errands is what the coordinator's loop is to run.
+func (d *Desk) Errands() <-chan bus.Errand { return d.errands }
+
+// Clear begins a board anew, before a term's facts are restored.
+func (d *Desk) Clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.board, d.leading = new(board.Board), false
+}
+
+// Restore takes in a fact of an earlier term.
+func (d *Desk) Restore(m protocol.Message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.board.Add(m)
+}
+
+// Lead opens the desk for a term.
+func (d *Desk) Lead(life uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leading, d.mouth = true, protocol.Mouth{Who: protocol.Desk, Life: life}
+}
+
+// Told is shown what the coordinator heard and said.
+func (d *Desk) Told(heard, said []protocol.Message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, ms := range [][]protocol.Message{heard, said} {
+		for _, m := range ms {
+			d.board.Add(m)
+		}
+	}
+}
+
+// Leading reports whether this coordinator leads, or only stands by.
+func (d *Desk) Leading() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leading
+}
+
+// look reads the board.
+func (d *Desk) look(read func(*board.Board)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	read(d.board)
+}
+
+// errAway says that there is nobody to ask here.
+var errAway = errors.New("this coordinator stands by; ask the one that leads")
+
+// say tells the market something, and returns when it is on the books. What is
+// said may depend on the time.
+func (d *Desk) say(ctx context.Context, body func(now protocol.Time) protocol.Body) error {
+	if !d.Leading() {
+		return errAway
+	}
+	done := make(chan error, 1)
+	e := bus.Errand{
+		Hear: func(now protocol.Time) protocol.Message {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.mouth.Say(now, protocol.Coordinator, body(now))
+		},
+		Done: func(err error) { done <- err },
+	}
+	select {
+	case d.errands <- e:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

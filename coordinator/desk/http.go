@@ -1,0 +1,245 @@
+package desk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// patience is how long a question may take.
+const patience = 10 * time.Second
+
+// Handler returns what is served under /v1/, and /healthz and /readyz. Requests
+// that do not come from this machine, or for another name than this machine's,
+// are refused.
+func (d *Desk) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/jobs", d.jobs)
+	mux.HandleFunc("POST /v1/jobs", d.submit)
+	mux.HandleFunc("GET /v1/jobs/{id}", d.job)
+	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.cancel)
+	mux.HandleFunc("GET /v1/sites", d.sites)
+	mux.HandleFunc("POST /v1/sites/{site}/drain", d.drain)
+	mux.HandleFunc("GET /v1/auctions", d.auctions)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", d.ready)
+	return here(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, patience, `{"error":"desk: no answer in time; try again"}`)))
+}
+
+// here lets pass what this machine asks. A page elsewhere whose name was pointed
+// here is known by the host that it asks for.
+func here(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		ip, err := netip.ParseAddr(host)
+		from, bad := netip.ParseAddrPort(r.RemoteAddr)
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) || bad != nil || !from.Addr().Unmap().IsLoopback() {
+			fail(w, http.StatusForbidden, errors.New("desk: only this machine is served, under its own name"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // who asked has gone
+}
+
+func fail(w http.ResponseWriter, code int, err error) {
+	answer(w, code, struct {
+		Error string `json:"error"`
+	}{err.Error()})
+}
+
+// away answers for a coordinator that does not lead, and reports that it did.
+func (d *Desk) away(w http.ResponseWriter) bool {
+	if d.Leading() {
+		return false
+	}
+	fail(w, http.StatusServiceUnavailable, errAway)
+	return true
+}
+
+func (d *Desk) ready(w http.ResponseWriter, _ *http.Request) {
+	state := "standing by"
+	if d.Leading() {
+		state = "leading"
+	}
+	answer(w, http.StatusOK, struct {
+		State string `json:"state"`
+	}{state})
+}
+
+func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	limit := 1000
+	if text := r.FormValue("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			fail(w, http.StatusBadRequest, fmt.Errorf("desk: limit %q: want a number from 1", text))
+			return
+		}
+		limit = n
+	}
+	out := []board.Job{}
+	d.look(func(b *board.Board) {
+		for _, j := range b.Jobs() {
+			s, t := r.FormValue("state"), r.FormValue("tenant")
+			if len(out) < limit && (s == "" || s == string(j.State)) && (t == "" || t == j.Tenant) {
+				out = append(out, j)
+			}
+		}
+	})
+	answer(w, http.StatusOK, out)
+}
+
+func (d *Desk) find(id string) (j board.Job, ok bool) {
+	d.look(func(b *board.Board) { j, ok = b.Job(protocol.JobID(id)) })
+	return j, ok
+}
+
+func (d *Desk) job(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	j, ok := d.find(r.PathValue("id"))
+	if !ok {
+		fail(w, http.StatusNotFound, fmt.Errorf("desk: no job %q is known", r.PathValue("id")))
+		return
+	}
+	answer(w, http.StatusOK, j)
+}
+
+// submit takes in a job file. The same again is the same job.
+func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/yaml" && kind != "application/json" {
+		fail(w, http.StatusUnsupportedMediaType, errors.New("desk: send a job as application/yaml or application/json"))
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		fail(w, http.StatusBadRequest, fmt.Errorf("desk: %w", err))
+		return
+	}
+	o, err := ParseOrder("job", text)
+	if err == nil && o.ID() == "" {
+		err = errors.New("desk: job: lacks id: give it a name of its own")
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, err)
+		return
+	}
+	if j, ok := d.find(string(o.ID())); ok {
+		d.known(w, o, j)
+		return
+	}
+	if err := d.say(r.Context(), func(now protocol.Time) protocol.Body { return o.at(now) }); err != nil {
+		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be taken; submit it again under the same id: %w", err))
+		return
+	}
+	j, ok := d.find(string(o.ID()))
+	switch {
+	case !ok:
+		fail(w, http.StatusInternalServerError, fmt.Errorf("desk: job %s was taken and cannot be shown; look for it", o.ID()))
+	case j.State == board.Refused:
+		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("desk: job %s: refused: %s %s", j.ID, j.Why, j.Note))
+	default:
+		d.known(w, o, j)
+	}
+}
+
+func (d *Desk) known(w http.ResponseWriter, o Order, j board.Job) {
+	if !o.same(j.Spec()) {
+		fail(w, http.StatusConflict, fmt.Errorf("desk: another job %s was submitted before; give this one an id of its own", j.ID))
+		return
+	}
+	answer(w, http.StatusOK, j)
+}
+
+func (d *Desk) cancel(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	id := r.PathValue("id")
+	j, ok := d.find(id)
+	switch {
+	case !ok:
+		fail(w, http.StatusNotFound, fmt.Errorf("desk: no job %q is known", id))
+		return
+	case !j.Over():
+		if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
+			fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be cancelled; try again: %w", err))
+			return
+		}
+		j, _ = d.find(id)
+	}
+	answer(w, http.StatusOK, j)
+}
+
+func (d *Desk) sites(w http.ResponseWriter, _ *http.Request) {
+	if d.away(w) {
+		return
+	}
+	var out []board.Site
+	d.look(func(b *board.Board) { out = b.Sites() })
+	answer(w, http.StatusOK, out)
+}
+
+// drain takes a site out of the rounds, or in again with ?over=true.
+func (d *Desk) drain(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	name, over := r.PathValue("site"), r.FormValue("over") == "true"
+	find := func() (out board.Site, ok bool) {
+		d.look(func(b *board.Board) {
+			for _, s := range b.Sites() {
+				if s.Name == name {
+					out, ok = s, true
+				}
+			}
+		})
+		return out, ok
+	}
+	if _, ok := find(); !ok {
+		fail(w, http.StatusNotFound, fmt.Errorf("desk: no site %q is known", name))
+		return
+	}
+	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return protocol.Drain{Site: name, Over: over} }); err != nil {
+		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be drained; try again: %w", err))
+		return
+	}
+	s, _ := find()
+	answer(w, http.StatusOK, s)
+}
+
+func (d *Desk) auctions(w http.ResponseWriter, _ *http.Request) {
+	if d.away(w) {
+		return
+	}
+	out := []board.Round{}
+	d.look(func(b *board.Board) { out = append(out, b.Rounds()...) })
+	answer(w, http.StatusOK, out)
+}

@@ -1,0 +1,103 @@
+// Package lead runs a market for real: it waits for its turn, stands where the
+// last coordinator stood, leads as long as it can, and then waits again. So
+// every coordinator is a standby of the others.
+package lead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config is one coordinator.
+type Config struct {
+	Hub    *natsbus.Hub
+	Market market.Config
+	Rule   func() auction.Rule // a new one for each term
+	Books  books.Config
+	Clock  bus.Clock
+	Desk   *desk.Desk
+	Log    *slog.Logger
+	// Told is shown what the coordinator heard and said; nil is nobody.
+	Told func(heard, said []protocol.Message)
+}
+
+// again is how long it waits after a term that failed.
+const again = 200 * time.Millisecond
+
+// Run leads whenever it can, until ctx ends, which is no error. What ends a term
+// is logged, and not returned: the next one begins.
+func Run(ctx context.Context, cfg Config) error {
+	for {
+		err := term(ctx, cfg)
+		cfg.Desk.Clear()
+		if ctx.Err() != nil {
+			return nil
+		}
+		cfg.Log.Warn("not leading; standing by again", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+func term(outer context.Context, cfg Config) error {
+	b, err := books.Open(outer, cfg.Hub, protocol.Coordinator, cfg.Books)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	m := market.New(cfg.Market, cfg.Rule())
+	cfg.Desk.Clear()
+	n := 0
+	t, err := b.Begin(outer, func(f protocol.Message) error {
+		n++
+		m.Restore(f)
+		cfg.Desk.Restore(f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer t.End()
+	m.Begin(t.Life())
+
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.Over():
+			cancel(errors.New("lead: the term is over"))
+		case <-ctx.Done():
+		}
+	}()
+	port, err := cfg.Hub.Join(ctx, protocol.Coordinator)
+	if err != nil {
+		return err
+	}
+	cfg.Log.Info("leading", "term", t.Life(), "facts", n)
+	cfg.Desk.Lead(t.Life())
+	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Told: cfg.told}
+	if err := loop.Run(ctx, port, m); err != nil {
+		return fmt.Errorf("lead: %w", err)
+	}
+	return nil
+}
+
+func (cfg Config) told(heard, said []protocol.Message) {
+	cfg.Desk.Told(heard, said)
+	if cfg.Told != nil {
+		cfg.Told(heard, said)
+	}
+}
