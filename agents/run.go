@@ -28,7 +28,7 @@ func (a *Agent) awarded(now protocol.Time, m protocol.Message, w protocol.Award)
 	}
 	a.noteCall(job)
 	r := reserved{job: job, award: w}
-	if w.Option.Start <= now && a.start(now, r) {
+	if (w.Option.Start <= now || !w.Queue && w.Option.Start <= now.Add(haste)) && a.start(now, r) {
 		said := a.accept(now, m, w, now)
 		a.notePlan(now, w.Job)
 		return said
@@ -43,6 +43,10 @@ func (a *Agent) awarded(now protocol.Time, m protocol.Message, w protocol.Award)
 	said := a.accept(now, m, w, start)
 	return append(said, a.advance(now)...)
 }
+
+// haste is how much sooner than it was sold a job may start that is not to wait:
+// the market's clock is not ours.
+const haste = time.Minute
 
 // accept says that we keep a job, until that is confirmed.
 func (a *Agent) accept(now protocol.Time, m protocol.Message, w protocol.Award, start protocol.Time) []protocol.Message {

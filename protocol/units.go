@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -71,3 +72,21 @@ func (t Time) String() string {
 // MarshalJSON implements json.Marshaler, for people who read the wire. The
 // wire itself carries a plain integer.
 func (t Time) MarshalJSON() ([]byte, error) { return strconv.AppendQuote(nil, t.String()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	s, err := strconv.Unquote(string(text))
+	if err != nil {
+		return fmt.Errorf("protocol: time %s: want a string", text)
+	}
+	if s == "never" {
+		*t = 0
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return fmt.Errorf("protocol: time %q: want RFC 3339, or never", s)
+	}
+	*t = At(at)
+	return nil
+}

@@ -173,6 +173,30 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 	return Place{}, nil, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
 }
 
+// Moved returns a scenario with all that its grids did, and all that befalls its
+// sites, so much later.
+func Moved(s script.Scenario, by time.Duration) script.Scenario {
+	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
+	s.Sites = slices.Clone(s.Sites)
+	for i, site := range s.Sites {
+		signals := make(map[protocol.Quantity][]protocol.Point, len(site.Signals))
+		for what, points := range site.Signals {
+			points = slices.Clone(points)
+			for k := range points {
+				points[k].At = points[k].At.Add(by)
+			}
+			signals[what] = points
+		}
+		s.Sites[i].Signals = signals
+		s.Sites[i].Outages = slices.Clone(site.Outages)
+		for k := range s.Sites[i].Outages {
+			s.Sites[i].Outages[k].From = s.Sites[i].Outages[k].From.Add(by)
+			s.Sites[i].Outages[k].To = s.Sites[i].Outages[k].To.Add(by)
+		}
+	}
+	return s
+}
+
 func settle(site script.Site, place fgd.Policy, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
 	nodes := Machines(site)
 	if p.Fleet, err = fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place}); err != nil {

@@ -144,6 +144,9 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o, err := ParseOrder("job", text)
+	if id := r.FormValue("id"); id != "" {
+		o = o.Named(protocol.JobID(id))
+	}
 	if err == nil && o.ID() == "" {
 		err = errors.New("desk: job: lacks id: give it a name of its own")
 	}

@@ -181,7 +181,7 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	case protocol.Hello:
 		k.hello(m, b)
 	case protocol.Offer:
-		return k.offered(now, m.From, b)
+		return k.offered(now, m, b)
 	case protocol.Accept:
 		return k.accepted(now, m, b)
 	case protocol.Decline:

@@ -69,8 +69,8 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 
 // offered takes in a site's answer. When all sites have answered there is
 // nothing more to wait for.
-func (k *Market) offered(now protocol.Time, from protocol.Party, o protocol.Offer) []protocol.Message {
-	site := from.Site()
+func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer) []protocol.Message {
+	from, site := m.From, m.From.Site()
 	r := k.round
 	switch {
 	case k.sites[site] == nil || from != protocol.Agent(site):
@@ -87,11 +87,29 @@ func (k *Market) offered(now protocol.Time, from protocol.Party, o protocol.Offe
 		k.counts["offer-twice"]++
 		return nil
 	}
-	r.offers[site] = k.believable(site, o)
+	r.offers[site] = k.believable(site, byOurClock(o, m.At, r.opened, now))
 	if len(r.offers) < len(k.sites) {
 		return nil
 	}
 	return k.close(now)
+}
+
+// byOurClock moves the options of a site whose clock goes ahead or behind: it
+// spoke between the call and now, whatever it says.
+func byOurClock(o protocol.Offer, said, opened, now protocol.Time) protocol.Offer {
+	off := min(max(said, opened), now) - said
+	if off == 0 {
+		return o
+	}
+	o.Jobs = slices.Clone(o.Jobs)
+	for i := range o.Jobs {
+		o.Jobs[i].Options = slices.Clone(o.Jobs[i].Options)
+		for k := range o.Jobs[i].Options {
+			x := &o.Jobs[i].Options[k]
+			x.Start, x.Finish = x.Start+off, x.Finish+off
+		}
+	}
+	return o
 }
 
 // close has the rule clear the round, and says what came of it.
@@ -104,7 +122,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in := auction.Round{Number: k.rounds, Now: r.opened, Next: k.replan, Full: r.full, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
+	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {

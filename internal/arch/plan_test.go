@@ -23,10 +23,11 @@ type line struct {
 var plan = []line{
 	{"internal/strict", shell, "", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads files that people write; what they mean is the caller's affair"},
 	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the language alone; buffers are pooled, and short strings read without a copy"},
+	{"internal/process", shell, "", "", "flags, environment and logs of the binaries; it knows no market"},
 	{"bus", shell, "protocol", "", "runs machines by the clock, and carries what they say"},
 	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
 	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
-	{"bus/natsbus", shell, "protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys golang.org/x/time/rate", "the door to NATS"},
+	{"bus/natsbus", shell, "internal/strict protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys golang.org/x/time/rate", "the door to NATS"},
 	{"bus/natsbus/books", shell, "protocol bus/natsbus", "github.com/nats-io/nats.go github.com/nats-io/nats.go/jetstream", "facts on a stream; what they mean is the machine's affair"},
 	{"bus/natsbus/federation", shell, "protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
 	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
@@ -58,6 +59,11 @@ var plan = []line{
 	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/record coordinator/narrate", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
+	{"coordinator/board", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
+	{"coordinator/desk", shell, "internal/strict protocol bus coordinator/board", "", "people ask a coordinator by HTTP; it decides nothing"},
+	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/desk", "", "runs a market over a hub, with its books"},
+	{"cluster-agent/site", shell, "protocol bus bus/membus bus/journal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
+
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
 	{"scenarios/six-regions", shell, "", "", "files in the binary"},
@@ -76,6 +82,9 @@ var plan = []line{
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
 	{"scenarios/bench", shell, "bus/membus protocol coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
 
+	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
+	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
+	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},

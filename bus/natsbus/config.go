@@ -1,0 +1,36 @@
+package natsbus
+
+import (
+	_ "embed"
+	"path/filepath"
+
+	"github.com/gridbid/gridbid/internal/strict"
+)
+
+//go:embed nats.schema.json
+var accessSchema []byte
+
+var accessFile = strict.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
+
+// An AccessFile is what `gridbid federation` writes for a party: an Access, and
+// for a coordinator in how many copies its books are kept.
+type AccessFile struct {
+	Access   `yaml:",inline"`
+	Replicas int `yaml:"replicas"`
+}
+
+// ReadAccess reads such a file: its names are relative to it.
+func ReadAccess(file string, text []byte) (AccessFile, error) {
+	p, err := accessFile.Read(file, text)
+	if err != nil {
+		return AccessFile{}, err
+	}
+	var f struct {
+		NATS AccessFile `yaml:"nats"`
+	}
+	if err := p.Decode(&f); err != nil {
+		return AccessFile{}, err
+	}
+	f.NATS.Access = f.NATS.Access.Under(filepath.Dir(file))
+	return f.NATS, nil
+}

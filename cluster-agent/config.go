@@ -1,0 +1,83 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/internal/strict"
+)
+
+//go:embed config.schema.json
+var schema []byte
+
+var configFile = strict.Kind{By: "cluster-agent", What: "configuration", Docs: "docs/live.md", Schema: schema}
+
+// config is a configuration file in its own words.
+type config struct {
+	Site     string          `yaml:"site"`
+	Folder   string          `yaml:"folder"`
+	Listen   string          `yaml:"listen"`
+	NATSFile string          `yaml:"nats_file"`
+	NATS     *natsbus.Access `yaml:"nats"`
+	Simulate *simulateConfig `yaml:"simulate"`
+	Log      struct {
+		Level  string `yaml:"level"`
+		Format string `yaml:"format"`
+	} `yaml:"log"`
+}
+
+type simulateConfig struct {
+	Scenario string `yaml:"scenario"`
+	As       string `yaml:"as"`
+	Data     string `yaml:"data"`
+}
+
+// load reads a configuration.
+func load(file string) (config, error) {
+	c := config{}
+	if file == "" {
+		return c, fmt.Errorf("cluster-agent: no configuration: give --config FILE (see docs/live.md)")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return c, fmt.Errorf("cluster-agent: %w", err)
+	}
+	p, err := configFile.Read(file, text)
+	if err != nil {
+		return c, err
+	}
+	if err := p.Decode(&c); err != nil {
+		return c, err
+	}
+	dir := filepath.Dir(file)
+	c.NATSFile, c.Folder = process.Under(dir, c.NATSFile), process.Under(dir, c.Folder)
+	if c.NATS != nil {
+		*c.NATS = c.NATS.Under(dir)
+	}
+	return c, nil
+}
+
+// access returns how the server is reached.
+func (c config) access() (natsbus.Access, error) {
+	switch {
+	case c.NATS != nil && c.NATSFile != "":
+		return natsbus.Access{}, fmt.Errorf("cluster-agent: both nats and nats_file: keep one")
+	case c.NATS != nil:
+		return *c.NATS, c.NATS.Check()
+	case c.NATSFile == "":
+		return natsbus.Access{}, fmt.Errorf("cluster-agent: no server is named: give --nats FILE, or nats in the configuration; `gridbid federation add-site` writes one")
+	}
+	text, err := os.ReadFile(c.NATSFile)
+	if err != nil {
+		return natsbus.Access{}, fmt.Errorf("cluster-agent: %w", err)
+	}
+	f, err := natsbus.ReadAccess(c.NATSFile, text)
+	if err != nil {
+		return f.Access, err
+	}
+	return f.Access, f.Check()
+}

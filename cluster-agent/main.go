@@ -1,0 +1,168 @@
+// Command cluster-agent bids for one site of a live federation, and runs what it
+// wins.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/cluster-agent/site"
+	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+const about = `cluster-agent bids for one site of a live federation, and runs what it wins.
+
+  cluster-agent --config oslo.yaml
+  cluster-agent --config oslo.yaml --check
+
+SIGTERM and SIGINT end it: its jobs run on in their cluster, and it takes them up
+again when it is started. Exit codes: 0 done; 1 failed; 2 a flag or the
+configuration is wrong.`
+
+const prefix = "GRIDBID_AGENT_"
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+
+// options are the flags.
+type options struct {
+	config, listen, nats, level, format string
+	check                               bool
+}
+
+func run(args []string, out io.Writer) int {
+	fs := flag.NewFlagSet("cluster-agent", flag.ContinueOnError)
+	fs.SetOutput(out)
+	var o options
+	fs.StringVar(&o.config, "config", "", "configuration `FILE` in YAML")
+	fs.BoolVar(&o.check, "check", false, "say whether the configuration is right, and exit")
+	fs.StringVar(&o.listen, "listen", "", "loopback `ADDRESS` of /healthz and /readyz (default: none)")
+	fs.StringVar(&o.nats, "nats", "", "`FILE` that says how the NATS server is reached")
+	fs.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info)")
+	fs.StringVar(&o.format, "log-format", "", "text or json (default text)")
+	fs.Usage = func() { process.Usage(fs, prefix, about) }
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	err := process.Environment(fs, prefix)
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q; see --help", fs.Arg(0))
+	}
+	var s setup
+	if err == nil {
+		s, err = prepare(o, out)
+	}
+	if err != nil {
+		fmt.Fprintf(out, "cluster-agent: %v\n", err)
+		return 2
+	}
+	if o.check {
+		fmt.Fprintln(out, "cluster-agent: the configuration is right")
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := s.serve(ctx); err != nil {
+		s.log.Error("ended", "err", err)
+		return 1
+	}
+	s.log.Info("ended")
+	return 0
+}
+
+// A setup is a configuration that was checked.
+type setup struct {
+	config   config
+	access   natsbus.Access
+	scenario script.Scenario
+	log      *slog.Logger
+}
+
+// prepare reads all that is configured, flags first.
+func prepare(o options, out io.Writer) (setup, error) {
+	c, err := load(o.config)
+	if err != nil {
+		return setup{}, err
+	}
+	for _, v := range []struct {
+		to         *string
+		flag, none string
+	}{{&c.Listen, o.listen, ""}, {&c.Log.Level, o.level, "info"}, {&c.Log.Format, o.format, "text"}} {
+		if v.flag != "" {
+			*v.to = v.flag
+		}
+		if *v.to == "" {
+			*v.to = v.none
+		}
+	}
+	if o.nats != "" {
+		c.NATS, c.NATSFile = nil, o.nats
+	}
+	s := setup{config: c}
+	if s.log, err = process.Logger(out, c.Log.Level, c.Log.Format); err != nil {
+		return s, err
+	}
+	if s.access, err = c.access(); err != nil {
+		return s, err
+	}
+	if err := process.Loopback(c.Listen); err != nil && c.Listen != "" {
+		return s, err
+	}
+	s.scenario, err = script.Load(c.Simulate.Scenario, script.Options{Data: c.Simulate.Data})
+	return s, err
+}
+
+// serve runs the site until ctx ends.
+func (s setup) serve(ctx context.Context) error {
+	cfg, err := simulate(s.config, s.scenario)
+	if err != nil {
+		return err
+	}
+	hub, err := natsbus.Open(s.access)
+	if err != nil {
+		return err
+	}
+	hub.Log = s.log
+	cfg.Far, cfg.Log = hub, s.log
+	if s.config.Listen != "" {
+		end, err := s.health()
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	return site.Run(ctx, cfg)
+}
+
+// health answers whether the process lives.
+func (s setup) health() (func(), error) {
+	listener, err := net.Listen("tcp", s.config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	ok := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+	mux.HandleFunc("GET /healthz", ok)
+	mux.HandleFunc("GET /readyz", ok)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("health is closed", "err", err)
+		}
+	}()
+	return func() { _ = server.Close() }, nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// defaultDesk is where a coordinator's desk is unless somebody says otherwise.
+const defaultDesk = "127.0.0.1:7480"
+
+// deskFlags are those of every command that asks a live coordinator.
+type deskFlags struct {
+	at    string
+	json  bool
+	watch bool
+	every time.Duration
+}
+
+func (f *deskFlags) flags(cmd *cobra.Command, watch bool) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.at, "at", cmp.Or(os.Getenv("GRIDBID_DESK"), defaultDesk), "`ADDRESS` of the coordinator's desk; also $GRIDBID_DESK")
+	fl.BoolVar(&f.json, "json", false, "as JSON")
+	if watch {
+		fl.BoolVarP(&f.watch, "watch", "w", false, "show it again and again, until ctrl-C")
+		fl.DurationVar(&f.every, "every", time.Second, "with --watch: how often")
+	}
+}
+
+// ask sends a request and reads the answer into out.
+func (f *deskFlags) ask(ctx context.Context, method, path, kind string, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.at+path, bytes.NewReader(body))
+	if err != nil {
+		return badInput{fmt.Errorf("--at %q: %w", f.at, err)}
+	}
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("no coordinator answers at %s; start one with `gridbid up`, or say --at: %w", f.at, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 256<<20))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode/100 == 2 {
+		return json.Unmarshal(text, out)
+	}
+	var fault struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
+		return fmt.Errorf("%s answers %s; is that a coordinator's desk?", f.at, answer.Status)
+	}
+	if answer.StatusCode/100 == 4 {
+		return badInput{errors.New(fault.Error)}
+	}
+	return errors.New(fault.Error)
+}
+
+func (f *deskFlags) get(ctx context.Context, path string, out any) error {
+	return f.ask(ctx, http.MethodGet, path, "", nil, out)
+}
+
+// show prints what see writes, once or again and again. With --json each
+// showing is a JSON value.
+func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), error)) error {
+	out := cmd.OutOrStdout()
+	for {
+		data, table, err := see()
+		if err != nil {
+			return err
+		}
+		if f.json {
+			err = printJSON(out, data)
+		} else {
+			var page bytes.Buffer
+			if f.watch {
+				page.WriteString("\x1b[H\x1b[2J")
+			}
+			table(&page)
+			_, err = out.Write(page.Bytes())
+		}
+		if err != nil || !f.watch {
+			return err
+		}
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case <-time.After(f.every):
+		}
+	}
+}
+
+// columns writes rows in columns.
+func columns(w io.Writer, head string, rows func(row func(format string, args ...any))) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, head)
+	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
+	_ = t.Flush() // to memory
+}
+
+// clock shows a time of day, or nothing.
+func clock(t protocol.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Go().Format("01-02 15:04:05")
+}

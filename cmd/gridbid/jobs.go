@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+)
+
+func newJobsCommand() *cobra.Command {
+	var f deskFlags
+	var state, tenant string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "list the jobs of a live federation",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q := url.Values{"limit": {fmt.Sprint(limit)}}
+			if state != "" {
+				q.Set("state", state)
+			}
+			if tenant != "" {
+				q.Set("tenant", tenant)
+			}
+			return f.show(cmd, func() (any, func(io.Writer), error) {
+				var all []board.Job
+				err := f.get(cmd.Context(), "/v1/jobs?"+q.Encode(), &all)
+				return all, func(w io.Writer) { jobTable(w, all) }, err
+			})
+		},
+	}
+	f.flags(cmd, true)
+	cmd.Flags().StringVar(&state, "state", "", "only those that are waiting, awarded, placed, stopping, done or refused")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of a tenant")
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many, latest first")
+	return cmd
+}
+
+func jobTable(w io.Writer, all []board.Job) {
+	columns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
+		for _, j := range all {
+			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dash(j.Tenant), j.State, dash(j.Site), j.GPUs,
+				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(j.Why))
+		}
+	})
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func newJobCommand() *cobra.Command {
+	var f deskFlags
+	cmd := &cobra.Command{
+		Use:   "job ID",
+		Short: "show one job of a live federation",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.show(cmd, func() (any, func(io.Writer), error) {
+				var j board.Job
+				err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(args[0]), &j)
+				return j, func(w io.Writer) { jobCard(w, j) }, err
+			})
+		},
+	}
+	f.flags(cmd, true)
+	return cmd
+}
+
+func jobCard(w io.Writer, j board.Job) {
+	columns(w, fmt.Sprintf("%s\t%s", j.ID, j.State), func(row func(string, ...any)) {
+		row("tenant\t%s", dash(j.Tenant))
+		row("site\t%s %s", dash(j.Site), j.Model)
+		row("gpus\t%d", j.GPUs)
+		row("arrived\t%s", clock(j.Arrived))
+		row("due\t%s", clock(j.Deadline))
+		row("start\t%s", clock(j.Start))
+		row("finish\t%s", clock(j.Finish))
+		if j.Until != 0 {
+			row("called again\t%s", clock(j.Until))
+		}
+		row("rounds\t%d", j.Rounds)
+		row("why\t%s %s", dash(j.Why), j.Note)
+		row("energy\t%.3f kWh", j.Energy)
+		row("carbon\t%.3f kg", j.Carbon)
+		row("cost\t$%.4f", j.Money)
+		if j.Late {
+			row("late\tyes")
+		}
+		if j.Failed != "" {
+			row("failed\t%s", j.Failed)
+		}
+	})
+}
+
+func newCancelCommand() *cobra.Command {
+	var f deskFlags
+	cmd := &cobra.Command{
+		Use:   "cancel JOB",
+		Short: "cancel a job of a live federation",
+		Long: `Cancel a job. One that no site has accepted is refused at once; one that runs or
+waits at a site is stopped there, and is paid for as far as it ran.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var j board.Job
+			if err := f.ask(cmd.Context(), http.MethodPost, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", "", nil, &j); err != nil {
+				return err
+			}
+			if f.json {
+				return printJSON(cmd.OutOrStdout(), j)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State)
+			return err
+		},
+	}
+	f.flags(cmd, false)
+	return cmd
+}

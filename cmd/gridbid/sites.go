@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+)
+
+func newSitesCommand() *cobra.Command {
+	var f deskFlags
+	cmd := &cobra.Command{
+		Use:   "sites",
+		Short: "list the sites of a live federation",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.show(cmd, func() (any, func(io.Writer), error) {
+				var all []board.Site
+				err := f.get(cmd.Context(), "/v1/sites", &all)
+				return all, func(w io.Writer) { siteTable(w, all) }, err
+			})
+		},
+	}
+	f.flags(cmd, true)
+	return cmd
+}
+
+func siteTable(w io.Writer, all []board.Site) {
+	columns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
+		for _, s := range all {
+			state := "ok"
+			switch {
+			case s.Drained:
+				state = "drained"
+			case s.Silent > 1:
+				state = fmt.Sprintf("silent %d", s.Silent)
+			}
+			row("%s\t%s\t%d\t%.1f\t%d\t%d\t%.1f\t%.0f\t%.2f\t%s", s.Name, state, s.GPUs, s.Free, s.Placed, s.Done, s.Price, s.Carbon, s.PUE, clock(s.Heard))
+		}
+	})
+}
+
+func newDrainCommand() *cobra.Command {
+	var f deskFlags
+	var over bool
+	cmd := &cobra.Command{
+		Use:   "drain SITE",
+		Short: "send no more jobs to a site of a live federation",
+		Long: `Take a site out of the auctions. It finishes what it has accepted, also what waits
+in its queue. --over lets it in again.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s board.Site
+			path := "/v1/sites/" + url.PathEscape(args[0]) + "/drain"
+			if over {
+				path += "?over=true"
+			}
+			if err := f.ask(cmd.Context(), http.MethodPost, path, "", nil, &s); err != nil {
+				return err
+			}
+			if f.json {
+				return printJSON(cmd.OutOrStdout(), s)
+			}
+			word := "is in the auctions again"
+			if s.Drained {
+				word = "gets no more jobs"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s; it has %d\n", s.Name, word, s.Placed)
+			return err
+		},
+	}
+	f.flags(cmd, false)
+	cmd.Flags().BoolVar(&over, "over", false, "let it in again")
+	return cmd
+}
+
+func newAuctionsCommand() *cobra.Command {
+	var f deskFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "auctions",
+		Short: "list the last auctions of a live federation",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.show(cmd, func() (any, func(io.Writer), error) {
+				all, err := f.auctions(cmd, limit)
+				return all, func(w io.Writer) { roundTable(w, all) }, err
+			})
+		},
+	}
+	f.flags(cmd, true)
+	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many, latest first")
+	return cmd
+}
+
+func (f *deskFlags) auctions(cmd *cobra.Command, limit int) ([]board.Round, error) {
+	var all []board.Round
+	err := f.get(cmd.Context(), "/v1/auctions", &all)
+	return all[:min(len(all), max(limit, 0))], err
+}
+
+func roundTable(w io.Writer, all []board.Round) {
+	columns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
+		for _, r := range all {
+			row("%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f", r.Round, clock(r.At), r.Jobs, r.Offers, r.Awards, r.Holds, r.Refused, r.Cost, r.Bound)
+		}
+	})
+}
+
+func newTopCommand() *cobra.Command {
+	var f deskFlags
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "watch a live federation: sites, jobs that are on their way, auctions",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.watch = !f.json
+			return f.show(cmd, func() (any, func(io.Writer), error) { return f.top(cmd) })
+		},
+	}
+	f.flags(cmd, false)
+	cmd.Flags().DurationVar(&f.every, "every", 1e9, "how often")
+	return cmd
+}
+
+// onScreen is how many jobs and auctions fit on a screen.
+const onScreen = 12
+
+func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
+	var all struct {
+		Sites    []board.Site  `json:"sites"`
+		Jobs     []board.Job   `json:"jobs"`
+		Auctions []board.Round `json:"auctions"`
+	}
+	err := f.get(cmd.Context(), "/v1/sites", &all.Sites)
+	if err == nil {
+		err = f.get(cmd.Context(), "/v1/jobs?limit=100000", &all.Jobs)
+	}
+	if err == nil {
+		all.Auctions, err = f.auctions(cmd, onScreen/2)
+	}
+	return all, func(w io.Writer) {
+		states := make(map[board.State]int)
+		var live []board.Job
+		for _, j := range all.Jobs {
+			states[j.State]++
+			if !j.Over() && len(live) < onScreen {
+				live = append(live, j)
+			}
+		}
+		fmt.Fprintf(w, "%d waiting, %d awarded, %d placed, %d done, %d refused\n\n", states[board.Waiting], states[board.Awarded],
+			states[board.Placed]+states[board.Stopping], states[board.Done], states[board.Refused])
+		siteTable(w, all.Sites)
+		fmt.Fprintln(w)
+		jobTable(w, live)
+		fmt.Fprintln(w)
+		roundTable(w, all.Auctions)
+	}, err
+}

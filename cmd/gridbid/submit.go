@@ -1,0 +1,130 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/desk"
+)
+
+func newSubmitCommand() *cobra.Command {
+	var f deskFlags
+	var files []string
+	var id string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "submit -f JOB.yaml",
+		Short: "submit a job to a live federation",
+		Long: `Submit the job of a file. When the command returns, the job is on the coordinator's
+books. The same file again is the same job: a submission whose answer was lost can
+be repeated. A job without an id is given one, which is printed.
+
+  id: train-7          # a name of its own; or --id
+  tenant: vision
+  gpus: 2
+  cpu: 16              # cores
+  memory: 64           # GiB
+  run: 1h30m           # on a V100 without a cap
+  within: 8h           # to be done by then; or deadline: 2026-11-21T18:00:00Z
+  deferrable: true     # may wait for a cheaper hour
+  models: [A100, H100] # that will do; default: any
+  regions: [oslo]      # sites that may hold its data; default: any`,
+		Example: `  gridbid submit -f job.yaml
+  gridbid submit -f a.yaml -f b.yaml --json
+  gridbid submit -f job.yaml --wait`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(files) == 0 {
+				return badInput{errors.New("submit: no job; give -f FILE, or -f - for standard input")}
+			}
+			if id != "" && len(files) > 1 {
+				return badInput{errors.New("submit: --id names one job; give one -f")}
+			}
+			var done []board.Job
+			for _, file := range files {
+				j, err := f.submit(cmd, file, id)
+				if err != nil {
+					return err
+				}
+				done = append(done, j)
+				if !f.json {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State)
+				}
+			}
+			for i := range done {
+				if wait {
+					if err := f.wait(cmd, &done[i]); err != nil {
+						return err
+					}
+				}
+			}
+			if f.json {
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			return nil
+		},
+	}
+	f.flags(cmd, false)
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; may be given several times")
+	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended")
+	return cmd
+}
+
+func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, err error) {
+	var text []byte
+	if file == "-" {
+		file, text, err = "standard input", nil, nil
+		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), 1<<20))
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return j, badInput{err}
+	}
+	o, err := desk.ParseOrder(file, text)
+	if err != nil {
+		return j, badInput{err}
+	}
+	if o.ID() == "" && id == "" {
+		id = "job-" + strings.ToLower(rand.Text()[:10])
+	}
+	path := "/v1/jobs"
+	if id != "" {
+		path += "?id=" + url.QueryEscape(id)
+	}
+	err = f.ask(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
+	return j, err
+}
+
+// wait asks until a job has ended.
+func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
+	for was := board.State(""); !j.Over(); {
+		if j.State != was && !f.json {
+			was = j.State
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)
+		}
+		select {
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+		if err := f.get(cmd.Context(), "/v1/jobs/"+string(j.ID), j); err != nil {
+			return err
+		}
+	}
+	if !f.json {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s  %s %s\n", j.ID, j.State, j.Site)
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/cluster-agent/hands"
+	"github.com/gridbid/gridbid/cluster-agent/site"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/follow"
+	"github.com/gridbid/gridbid/coordinator/lead"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/web"
+	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/world"
+)
+
+// upFlags is what `gridbid up` was told.
+type upFlags struct {
+	source
+	speed  float64
+	sites  []string
+	listen string
+	nats   string
+	folder string
+	noJobs bool
+	level  string
+}
+
+func newUpCommand() *cobra.Command {
+	var f upFlags
+	cmd := &cobra.Command{
+		Use:   "up [SCENARIO]",
+		Short: "start a whole live federation on this machine, to try it",
+		Long: `Start a live federation in one process: an embedded NATS server, a coordinator
+with its books, and an agent for each site of a scenario, over clusters and grids
+that are played. It runs until ctrl-C. What is said is what separate processes say;
+only machines, grids and the clock are played.
+
+The clock begins where the scenario does and runs --speed times as fast as yours.
+The scenario's own jobs are submitted as they arrive, unless --no-jobs; yours with
+"gridbid submit". Without SCENARIO the embedded six-regions are played.`,
+		Example: `  gridbid up
+  gridbid up --speed 1 --no-jobs --sites oslo,texas
+  gridbid submit -f job.yaml; gridbid jobs --watch`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.up(cmd, args); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil // ctrl-C is how it ends
+		},
+	}
+	f.flags(cmd)
+	fl := cmd.Flags()
+	fl.Float64Var(&f.speed, "speed", 60, "seconds that pass in one of yours, 1 to 600")
+	fl.StringSliceVar(&f.sites, "sites", nil, "sites of the scenario to start (default: all)")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7480", "loopback address of the desk and the page")
+	fl.StringVar(&f.nats, "nats", "", "loopback address at which the NATS server takes others too (default: none)")
+	fl.StringVar(&f.folder, "folder", ".gridbid/up", "folder for books and ledger; what an earlier up left there is removed")
+	fl.BoolVar(&f.noJobs, "no-jobs", false, "submit none of the scenario's jobs")
+	fl.StringVar(&f.level, "log-level", "warn", "debug, info, warn or error")
+	return cmd
+}
+
+// upped is what up has started.
+type upped struct {
+	flags    *upFlags
+	scenario script.Scenario
+	clock    bus.Clock
+	server   *natsbus.Server
+	desk     *desk.Desk
+	log      *slog.Logger
+
+	all  sync.WaitGroup
+	fail context.CancelCauseFunc
+}
+
+func (f *upFlags) up(cmd *cobra.Command, args []string) error {
+	s, err := f.choose(args)
+	if err != nil {
+		return err
+	}
+	log, err := process.Logger(cmd.ErrOrStderr(), f.level, "text")
+	if err == nil {
+		err = process.Loopback(f.listen)
+	}
+	if err != nil {
+		return badInput{err}
+	}
+	if err := f.clear(); err != nil {
+		return err
+	}
+	server, err := natsbus.Serve(natsbus.Config{Listen: f.nats, Store: filepath.Join(f.folder, "nats")})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	server.Log = log
+	ctx, fail := context.WithCancelCause(cmd.Context())
+	defer fail(nil)
+	u := &upped{
+		flags: f, scenario: s, server: server, desk: desk.New(), log: log, fail: fail,
+		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
+	}
+	err = u.start(ctx)
+	if err == nil {
+		u.tell(cmd)
+		<-ctx.Done()
+		err = context.Cause(ctx)
+	}
+	fail(err)
+	u.all.Wait()
+	return err
+}
+
+// choose reads the scenario and keeps the sites that are wanted.
+func (f *upFlags) choose(args []string) (script.Scenario, error) {
+	s, err := f.load(args)
+	if err != nil {
+		return s, err
+	}
+	if f.speed < 1 || f.speed > 600 {
+		return s, badInput{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
+	}
+	for _, name := range f.sites {
+		if !slices.ContainsFunc(s.Sites, func(x script.Site) bool { return x.Name == name }) {
+			return s, badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
+		}
+	}
+	if len(f.sites) > 0 {
+		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x script.Site) bool { return !slices.Contains(f.sites, x.Name) })
+	}
+	return s, nil
+}
+
+// clear empties the folder of what an earlier up left, and of nothing else.
+func (f *upFlags) clear() error {
+	for _, name := range []string{"nats", "sites", "auction.ledger"} {
+		if err := os.RemoveAll(filepath.Join(f.folder, name)); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(f.folder, 0o700)
+}
+
+// run has part of the federation live; if it fails, all ends.
+func (u *upped) run(ctx context.Context, what string, live func() error) {
+	u.all.Go(func() {
+		if err := live(); err != nil && ctx.Err() == nil {
+			u.fail(fmt.Errorf("up: %s: %w", what, err))
+		}
+	})
+}
+
+func (u *upped) start(ctx context.Context) error {
+	socket, err := net.Listen("tcp", u.flags.listen)
+	if err != nil {
+		return badInput{fmt.Errorf("%w; --listen names another address", err)}
+	}
+	tap, err := u.server.Tap(ctx)
+	if err != nil {
+		return err
+	}
+	page := follow.Start(ctx, u.record(tap), nil)
+	mux := http.NewServeMux()
+	api := u.desk.Handler()
+	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
+		mux.Handle(path, api)
+	}
+	mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true}))
+	u.run(ctx, "desk", func() error { return serve(ctx, socket, mux) })
+	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
+
+	u.run(ctx, "coordinator", func() error {
+		return lead.Run(ctx, lead.Config{
+			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log,
+			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}},
+			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
+		})
+	})
+	for !u.desk.Leading() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for _, s := range u.scenario.Sites {
+		if err := u.site(ctx, s.Name); err != nil {
+			return err
+		}
+	}
+	return u.submit(ctx)
+}
+
+// record writes all that is said into a ledger, and hands it on.
+func (u *upped) record(tap bus.Port) follow.Source {
+	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
+		book, err := journal.Create(filepath.Join(u.flags.folder, "auction.ledger"), map[string]string{
+			"scenario": u.scenario.Name, "policy": scenarios.Auction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
+		})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, book.Close()) }()
+		flush := time.NewTicker(time.Second)
+		defer flush.Stop()
+		for {
+			select {
+			case m, ok := <-tap.Heard():
+				if !ok && ctx.Err() != nil {
+					return nil
+				}
+				if !ok {
+					return tap.Close()
+				}
+				err = errors.Join(book.Append(m), each(m))
+			case <-flush.C: // for those who read meanwhile
+				err = book.Flush()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// site starts an agent with its hands and its feed.
+func (u *upped) site(ctx context.Context, name string) error {
+	place, agent, err := scenarios.Settle(u.scenario, name, u.scenario.Start, scenarios.Metered(u.scenario).Add(scenarios.Longest))
+	if err != nil {
+		return err
+	}
+	cfg := site.Config{
+		Site: name, Folder: filepath.Join(u.flags.folder, "sites", name), Agent: agent,
+		Far: &u.server.Hub, Near: &u.server.Hub, Clock: u.clock, Log: u.log.With("site", name),
+		Beside: map[protocol.Party]site.Party{
+			protocol.Hands(name): hands.Simulate(name, place.Hands),
+			protocol.Feed(name):  place.Feed,
+		},
+	}
+	u.run(ctx, name, func() error { return site.Run(ctx, cfg) })
+	return nil
+}
+
+// submit has the scenario's jobs arrive.
+func (u *upped) submit(ctx context.Context) error {
+	if u.flags.noJobs {
+		return nil
+	}
+	port, err := u.server.Join(ctx, protocol.Submitter)
+	if err != nil {
+		return err
+	}
+	u.run(ctx, "submitter", func() error {
+		return bus.Loop{Clock: u.clock}.Run(ctx, port, world.NewSubmitter(u.scenario.Jobs))
+	})
+	return nil
+}
+
+// tell says what there is to see.
+func (u *upped) tell(cmd *cobra.Command) {
+	var names []string
+	for _, s := range u.scenario.Sites {
+		names = append(names, s.Name)
+	}
+	talk := cmd.ErrOrStderr()
+	fmt.Fprintf(talk, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
+	fmt.Fprintf(talk, "page: http://%s\n", u.flags.listen)
+	if u.flags.nats != "" {
+		fmt.Fprintf(talk, "nats: %s\n", u.server.URL())
+	}
+	at := ""
+	if u.flags.listen != defaultDesk {
+		at = " --at " + u.flags.listen
+	}
+	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, u.flags.folder)
+}

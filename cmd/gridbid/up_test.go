@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+)
+
+// A whole federation, and all that can be asked of it.
+func TestAFederationIsUpAndAnswers(t *testing.T) {
+	dir := t.TempDir()
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := socket.Addr().String()
+	_ = socket.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		up := newRootCommand()
+		up.SetErr(new(bytes.Buffer))
+		up.SetArgs([]string{"up", "--listen", at, "--speed", "300", "--no-jobs", "--folder", filepath.Join(dir, "up")})
+		ended <- up.ExecuteContext(ctx)
+	}()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("up ended with %v", err)
+		}
+	}()
+	gridbid := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		cmd := newRootCommand()
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append(args, "--at", at))
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	var sites []board.Site
+	for i := 0; len(sites) < 6; i++ {
+		text, err := gridbid("sites", "--json")
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &sites)
+		}
+		if err != nil && i > 600 || i > 1200 {
+			t.Fatalf("%d sites: %v", len(sites), err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	job := filepath.Join(dir, "job.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("id: train-7\ntenant: vision\ngpus: 2\ncpu: 8\nrun: 10m\n")
+	var js []board.Job
+	text, err := gridbid("submit", "-f", job, "--wait", "--json")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &js)
+	}
+	if err != nil || js[0].State != board.Done || js[0].Energy <= 0 || js[0].Site == "" {
+		t.Fatalf("submit: %v: %+v\n%s", err, js, text)
+	}
+	if text, err := gridbid("submit", "-f", job); err != nil || !strings.Contains(text, "train-7  done") {
+		t.Errorf("the same again: %v: %s", err, text)
+	}
+	write("id: train-7\ngpus: 1\nrun: 10m\n")
+	if _, err := gridbid("submit", "-f", job); err == nil || !strings.Contains(err.Error(), "another job") {
+		t.Errorf("another of the same id: %v", err)
+	}
+	write("gpus: 1\ngpu: 2\nrun: 10m\n")
+	if _, err := gridbid("submit", "-f", job); err == nil || !strings.Contains(err.Error(), "job.yaml:2: gpu: unknown key") {
+		t.Errorf("a wrong file: %v", err)
+	}
+	write("gpus: 1\nrun: 100h\n")
+	if text, err = gridbid("submit", "-f", job, "--id", "long"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := gridbid("cancel", "long"); err != nil || !strings.Contains(text, "long  ") {
+		t.Errorf("cancel: %v: %s", err, text)
+	}
+	for _, args := range [][]string{{"jobs"}, {"job", "train-7"}, {"auctions"}, {"drain", "solar-south"}, {"drain", "solar-south", "--over"}, {"sites"}, {"top", "--json"}} {
+		if text, err := gridbid(args...); err != nil || len(text) < 10 {
+			t.Errorf("%v: %v: %s", args, err, text)
+		}
+	}
+	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `no job "ghost"`) {
+		t.Errorf("a job that is not: %v", err)
+	}
+}

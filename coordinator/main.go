@@ -1,0 +1,177 @@
+// Command coordinator runs the market of a live federation: it leads, or stands
+// by for the one that does.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/lead"
+	"github.com/gridbid/gridbid/internal/process"
+)
+
+const about = `coordinator runs the market of a live federation. Several may run: one leads, the
+others stand by and take over within seconds.
+
+  coordinator --config coordinator.yaml
+  coordinator --config coordinator.yaml --check
+
+SIGTERM and SIGINT end it: what it has said is kept, and a standby takes over at
+once. Exit codes: 0 done; 1 failed; 2 a flag or the configuration is wrong.`
+
+const prefix = "GRIDBID_COORDINATOR_"
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+
+// options are the flags.
+type options struct {
+	config, listen, nats, host, level, format string
+	check                                     bool
+}
+
+func run(args []string, out io.Writer) int {
+	fs := flag.NewFlagSet("coordinator", flag.ContinueOnError)
+	fs.SetOutput(out)
+	var o options
+	fs.StringVar(&o.config, "config", "", "configuration `FILE` in YAML")
+	fs.BoolVar(&o.check, "check", false, "say whether the configuration is right, and exit")
+	fs.StringVar(&o.listen, "listen", "", "loopback `ADDRESS` of the desk, where people ask (default 127.0.0.1:7480)")
+	fs.StringVar(&o.nats, "nats", "", "`FILE` that says how the NATS server is reached")
+	fs.StringVar(&o.host, "host", "", "run a nats-server in this process, by its configuration `FILE`")
+	fs.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info)")
+	fs.StringVar(&o.format, "log-format", "", "text or json (default text)")
+	fs.Usage = func() { process.Usage(fs, prefix, about) }
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	err := process.Environment(fs, prefix)
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q; see --help", fs.Arg(0))
+	}
+	var s setup
+	if err == nil {
+		s, err = prepare(o, out)
+	}
+	if err != nil {
+		fmt.Fprintf(out, "coordinator: %v\n", err)
+		return 2
+	}
+	if o.check {
+		fmt.Fprintln(out, "coordinator: the configuration is right")
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := s.serve(ctx); err != nil {
+		s.log.Error("ended", "err", err)
+		return 1
+	}
+	s.log.Info("ended")
+	return 0
+}
+
+// A setup is a configuration that was checked.
+type setup struct {
+	config config
+	access natsbus.AccessFile
+	log    *slog.Logger
+}
+
+// prepare reads all that is configured, flags first.
+func prepare(o options, out io.Writer) (setup, error) {
+	c, err := load(o.config)
+	if err != nil {
+		return setup{}, err
+	}
+	for _, v := range []struct {
+		to         *string
+		flag, none string
+	}{
+		{&c.Listen, o.listen, "127.0.0.1:7480"}, {&c.Host, o.host, ""},
+		{&c.Log.Level, o.level, "info"}, {&c.Log.Format, o.format, "text"},
+	} {
+		if v.flag != "" {
+			*v.to = v.flag
+		}
+		if *v.to == "" {
+			*v.to = v.none
+		}
+	}
+	if o.nats != "" {
+		c.NATS, c.NATSFile = nil, o.nats
+	}
+	s := setup{config: c}
+	if s.log, err = process.Logger(out, c.Log.Level, c.Log.Format); err != nil {
+		return s, err
+	}
+	if err := process.Loopback(c.Listen); err != nil {
+		return s, err
+	}
+	s.access, err = c.access()
+	return s, err
+}
+
+// serve runs the coordinator until ctx ends.
+func (s setup) serve(ctx context.Context) error {
+	hub, end, err := s.hub(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	d := desk.New()
+	listener, err := net.Listen("tcp", s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{Handler: d.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the desk is closed", "err", err)
+		}
+	}()
+	defer server.Close()
+	s.log.Info("desk open", "address", "http://"+listener.Addr().String())
+	return lead.Run(ctx, lead.Config{
+		Hub: hub, Market: s.config.market(), Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
+		Desk:  d, Log: s.log,
+	})
+}
+
+// hub reaches the server, or runs it.
+func (s setup) hub(ctx context.Context) (*natsbus.Hub, func(), error) {
+	if s.config.Host == "" {
+		hub, err := natsbus.Open(s.access.Access)
+		if err == nil {
+			hub.Log = s.log
+		}
+		return hub, func() {}, err
+	}
+	hosted, err := natsbus.Host(s.config.Host, s.access.Access)
+	if err != nil {
+		return nil, nil, err
+	}
+	hosted.Log = s.log
+	dir := filepath.Dir(s.config.Host)
+	go hosted.Watch(ctx, 2*time.Second, s.log, s.config.Host, filepath.Join(dir, "accounts.conf"), filepath.Join(dir, "server.pem"))
+	s.log.Info("nats-server started", "url", hosted.URL())
+	return &hosted.Hub, hosted.Close, nil
+}

@@ -1,0 +1,86 @@
+// Package process is what the binaries that run for months have in common: flags
+// that the environment may set, logs, a folder's paths.
+package process
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Environment sets each flag of fs that the command line left alone from its
+// variable: prefix, then the flag's name in capitals with underscores. A flag
+// wins over a variable, and both over a configuration file.
+func Environment(fs *flag.FlagSet, prefix string) error {
+	given := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	var err error
+	fs.VisitAll(func(f *flag.Flag) {
+		name := Variable(prefix, f.Name)
+		if v, ok := os.LookupEnv(name); ok && !given[f.Name] && err == nil {
+			if bad := fs.Set(f.Name, v); bad != nil {
+				err = fmt.Errorf("%s=%q: %w", name, v, bad)
+			}
+		}
+	})
+	return err
+}
+
+// Variable names the environment variable of a flag.
+func Variable(prefix, name string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// Usage writes a command's help: what it is, then its flags with their
+// variables.
+func Usage(fs *flag.FlagSet, prefix, about string) {
+	out := fs.Output()
+	fmt.Fprintf(out, "%s\n\nFlags, and the environment variables that stand for them:\n", about)
+	fs.VisitAll(func(f *flag.Flag) {
+		kind, what := flag.UnquoteUsage(f)
+		fmt.Fprintf(out, "  --%-22s %s\n  %-24s %s\n", strings.TrimSpace(f.Name+" "+kind), what, "", Variable(prefix, f.Name))
+	})
+}
+
+// Logger returns a logger of a level (debug, info, warn, error) and a format
+// (text, json) to out.
+func Logger(out io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log level %q: want debug, info, warn or error", level)
+	}
+	opts := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(out, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, opts)), nil
+	}
+	return nil, fmt.Errorf("log format %q: want text or json", format)
+}
+
+// Under returns a path of a file that stands in dir.
+func Under(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// Loopback refuses an address that others reach: who comes there is asked for
+// nothing.
+func Loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("listen %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("listen %q: want a loopback address such as 127.0.0.1:7480; reach it from elsewhere through a tunnel", address)
+	}
+	return nil
+}
