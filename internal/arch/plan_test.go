@@ -37,6 +37,7 @@ var plan = []line{
 	{"cluster-agent/grid", pure, "protocol", "", "what was told of a grid; where it is from is the caller's affair"},
 	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
+	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
 	{"cluster-agent/kube", shell, "protocol bus cluster-agent/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
@@ -97,6 +98,7 @@ var doors = []struct{ library, door, why string }{
 	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},
 	{"github.com/tmc/langchaingo", "llm", "a model is asked through one door, and knows nothing of the market"},
 	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},
+	{"github.com/NVIDIA/go-nvml", "cluster-agent/nvml", "the only code that needs a C compiler, and the only one that sets limits"},
 	{"k8s.io/", "cluster-agent/kube", "a site's cluster is touched by its hands alone"},
 	{"github.com/spf13/cobra", "cmd/gridbid", "flags belong to a main"},
 }

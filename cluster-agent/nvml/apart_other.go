@@ -1,0 +1,7 @@
+//go:build !unix
+
+package nvml
+
+import "os/exec"
+
+func apart(*exec.Cmd) {}

@@ -1,0 +1,312 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("NVML_PLAY") {
+	case "guard":
+		if err := Guard(os.Stdin, time.Minute, os.Getenv("NVML_LIBRARY"), os.Getenv("NVML_FILE")); err != nil {
+			println(err.Error())
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "agent":
+		agent()
+	}
+	os.Exit(m.Run())
+}
+
+// agent lowers a limit under the eyes of a guard, says so, and waits to be killed.
+func agent() {
+	library, file := os.Getenv("NVML_LIBRARY"), os.Getenv("NVML_FILE")
+	must := func(err error) {
+		if err != nil {
+			println(err.Error())
+			os.Exit(1)
+		}
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NVML_PLAY=guard")
+	w, err := StartGuard(cmd)
+	must(err)
+	must(w.Beat())
+	l, err := Open(library)
+	must(err)
+	devices, err := l.Devices()
+	must(err)
+	c, err := NewCaps(devices, CapsConfig{File: file})
+	must(err)
+	must(c.Want("GPU-0", 250_000))
+	_, err = c.Apply(time.Now())
+	must(err)
+	os.Stdout.WriteString("lowered\n")
+	select {}
+}
+
+func newCaps(t *testing.T, devices []Device, cfg CapsConfig) *Caps {
+	t.Helper()
+	c, err := NewCaps(devices, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestCapsFollowJobsAndComeBack(t *testing.T) {
+	library, w := standin(t, 2)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	if err := c.Want("GPU-0", 300_000); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Apply(noon); err != nil || !again.IsZero() || w.GPU[0].Limit != 300_000 || w.GPU[1].Limit != 700_000 {
+		t.Fatalf("Apply = %v, %v; limits %d and %d", again, err, w.GPU[0].Limit, w.GPU[1].Limit)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "GPU-0") {
+		t.Errorf("noted %q, %v; want the device that was lowered", text, err)
+	}
+	if _, err := c.Apply(noon.Add(time.Hour)); err != nil || w.GPU[0].Sets != 1 {
+		t.Errorf("what has not changed was set again: %d times, %v", w.GPU[0].Sets, err)
+	}
+	// The job ends at once, another comes: one change in a second, and the last word counts.
+	at := noon.Add(100 * time.Millisecond)
+	_ = c.Want("GPU-0", 0)
+	if again, err := c.Apply(at); err != nil || again != noon.Add(time.Second) || w.GPU[0].Limit != 300_000 {
+		t.Errorf("Apply within a second of a change = %v, %v, limit %d", again, err, w.GPU[0].Limit)
+	}
+	_ = c.Want("GPU-0", 100_000) // below what the device allows
+	if _, err := c.Apply(noon.Add(time.Second)); err != nil || w.GPU[0].Limit != 200_000 {
+		t.Errorf("limit %d, %v; want the least that there is", w.GPU[0].Limit, err)
+	}
+	if err := c.Restore(); err != nil || w.GPU[0].Limit != 700_000 {
+		t.Errorf("Restore = %v, limit %d", err, w.GPU[0].Limit)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the note stays after all limits are back: %v", err)
+	}
+	if err := c.Want("GPU-9", 1); err == nil {
+		t.Error("a device that is not there can be capped")
+	}
+}
+
+// Whatever jobs come and go, the limits of all devices never sum above the
+// ceiling, from the first Apply that succeeded on; and in the end each device has
+// what its job wants if the ceiling allows.
+func TestACeilingHoldsAtEveryInstant(t *testing.T) {
+	library, w := standin(t, 4)
+	devices := open(t, library)
+	rapid.Check(t, func(t *rapid.T) {
+		for i := range w.GPU {
+			w.GPU[i].Limit, w.GPU[i].Lost = 700_000, 0
+		}
+		const ceiling = 1_600_000
+		c, err := NewCaps(devices, CapsConfig{Ceiling: ceiling})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, kept := noon, false
+		for range rapid.IntRange(1, 20).Draw(t, "events") {
+			_ = c.Want(rapid.SampledFrom([]string{"GPU-0", "GPU-1", "GPU-2", "GPU-3"}).Draw(t, "device"),
+				protocol.Milliwatts(rapid.IntRange(0, 700).Draw(t, "watts"))*1000)
+			at = at.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "ms")) * time.Millisecond)
+			if _, err := c.Apply(at); err != nil {
+				t.Fatal(err)
+			}
+			var sum uint32
+			for _, g := range w.GPU {
+				sum += g.Limit
+			}
+			if kept = kept || sum <= ceiling; kept && sum > ceiling {
+				t.Fatalf("limits sum to %d mW", sum)
+			}
+		}
+		for again, tries := at.Add(time.Second), 0; !again.IsZero(); tries++ {
+			at = again
+			if again, err = c.Apply(at); err != nil || tries > 10 {
+				t.Fatal(err, "or it never ends")
+			}
+		}
+		targets, err := c.targets()
+		for i, g := range w.GPU {
+			if err != nil || protocol.Milliwatts(g.Limit) != targets[i] {
+				t.Fatalf("device %d has %d mW, wants %d, %v", i, g.Limit, targets[i], err)
+			}
+		}
+	})
+}
+
+func TestWhatCannotBeSetIsNamedOnceAndLeftAlone(t *testing.T) {
+	library, w := standin(t, 2)
+	c := newCaps(t, open(t, library), CapsConfig{})
+	w.Forbidden = 1
+	_ = c.Want("GPU-0", 300_000)
+	if _, err := c.Apply(noon); !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("Apply = %v, want ErrNotPermitted", err)
+	}
+	w.Forbidden = 0
+	_ = c.Want("GPU-1", 300_000)
+	if _, err := c.Apply(noon.Add(time.Minute)); err != nil || w.GPU[0].Limit != 700_000 || w.GPU[1].Limit != 300_000 {
+		t.Errorf("Apply = %v; limits %d, %d; want the second device set, and the first left alone", err, w.GPU[0].Limit, w.GPU[1].Limit)
+	}
+	if err := c.Want("GPU-0", 300_000); !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("Want of a device that cannot be set = %v", err)
+	}
+}
+
+func TestACeilingThatCannotBeKeptIsSaid(t *testing.T) {
+	library, w := standin(t, 2)
+	c := newCaps(t, open(t, library), CapsConfig{Ceiling: 350_000})
+	if _, err := c.Apply(noon); err == nil || w.GPU[0].Limit != 200_000 || w.GPU[1].Limit != 200_000 {
+		t.Errorf("Apply = %v, limits %d, %d; want the lowest ones, and an error", err, w.GPU[0].Limit, w.GPU[1].Limit)
+	}
+}
+
+func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
+	library, w := standin(t, 1)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NVML_PLAY=agent", "NVML_LIBRARY="+library, "NVML_FILE="+file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 8)
+	if _, err := out.Read(line); err != nil || !bytes.HasPrefix(line, []byte("lowered")) {
+		t.Fatalf("the agent said %q, %v", line, err)
+	}
+	if w.GPU[0].Limit != 250_000 {
+		t.Fatalf("limit %d, want 250 W", w.GPU[0].Limit)
+	}
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	for range 2000 { // the guard sees its pipe end; its period is a minute
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if w.GPU[0].Limit != 700_000 {
+		t.Errorf("limit %d after the agent was killed, want 700 W", w.GPU[0].Limit)
+	}
+}
+
+func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing.T) {
+	library, w := standin(t, 2)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	devices := open(t, library)
+	c := newCaps(t, devices, CapsConfig{File: file})
+	_ = c.Want("GPU-1", 250_000)
+	if _, err := c.Apply(noon); err != nil {
+		t.Fatal(err)
+	}
+	r, beats, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beats.Close()
+	if err := Guard(r, 20*time.Millisecond, library, file); err != nil || w.GPU[1].Limit != 700_000 {
+		t.Errorf("Guard of a silent agent = %v, limit %d", err, w.GPU[1].Limit)
+	}
+	r.Close()
+	w.GPU[1].Limit = 250_000
+	if err := os.WriteFile(file, []byte(`{"GPU-1":700000,"GPU-elsewhere":300000}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = newCaps(t, devices, CapsConfig{File: file})
+	if l := c.Lowered(); w.GPU[1].Limit != 700_000 || len(l) != 1 || l[0] != "GPU-elsewhere" {
+		t.Errorf("a new agent finds limit %d, and notes %v", w.GPU[1].Limit, l)
+	}
+	if err := os.WriteFile(file, []byte(`{"GPU-1":"high"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewCaps(devices, CapsConfig{File: file}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a note that cannot be read: %v", err)
+	}
+}
+
+// The work of the test is so much energy at a speed that falls with the limit.
+func TestACurveIsMeasuredAndTaken(t *testing.T) {
+	library, w := standin(t, 1)
+	devices := open(t, library)
+	caps := newCaps(t, devices, CapsConfig{})
+	w.Now, w.GPU[0].Demand = 1000, 95_000
+	clock := func() time.Time { return noon.Add(time.Duration(w.Now * float64(time.Second))) }
+	run := func(context.Context) error {
+		w.GPU[0].Demand = 650_000
+		speed := 1.0
+		if w.GPU[0].Limit < 650_000 {
+			speed = 0.5 + 0.5*float64(w.GPU[0].Limit)/650_000
+		}
+		w.Now += 60 / speed
+		_, err := devices[0].Read() // time passes at this draw
+		w.GPU[0].Demand = 95_000
+		w.Now += 5
+		return err
+	}
+	curve, err := Measure(t.Context(), devices[0], caps, "stand-in 1", Calibration{
+		Limits: []protocol.Milliwatts{300_000, 500_000}, Runs: 1, Command: []string{"train", "--steps", "100"},
+		Run: run, Clock: clock, Say: t.Logf,
+	})
+	if err != nil || len(curve.Points) != 3 || w.GPU[0].Limit != 700_000 {
+		t.Fatalf("Measure = %+v, %v; limit left at %d", curve, err, w.GPU[0].Limit)
+	}
+	for i, p := range curve.Points { // 5 s of idle are in each run
+		watts := min(float64(p.Limit)/1000, 650)
+		if want := watts*(p.Seconds-5) + 95*5; p.Joules < want-1 || p.Joules > want+1 {
+			t.Errorf("point %d: %+v, want %.0f J", i, p, want)
+		}
+	}
+	text, err := json.Marshal(curve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadCurve(bytes.NewReader(text), "curve.json")
+	if err != nil || len(again.Points) != 3 || again.Points[2] != curve.Points[2] {
+		t.Fatalf("ReadCurve = %+v, %v", again, err)
+	}
+	h100, _ := power.Default().Lookup("H100")
+	table, err := power.Default().With(again.GPU(h100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := table.Lookup("H100")
+	if g.Assumed || len(g.Caps) != 2 || g.Idle != 95_000 || g.Speed != h100.Speed || g.Caps[1].Speed >= 1000 || g.Caps[1].Energy >= 1000 {
+		t.Errorf("the table has %+v", g)
+	}
+	if _, err := Measure(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{100_000}, Run: run, Clock: clock, Say: t.Logf}); !errors.Is(err, ErrOutOfRange) {
+		t.Errorf("Measure below the least limit = %v", err)
+	}
+	failed := errors.New("out of memory")
+	if _, err := Measure(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{300_000}, Clock: clock, Say: t.Logf, Run: func(context.Context) error {
+		if w.GPU[0].Limit == 300_000 {
+			return failed
+		}
+		return run(t.Context())
+	}}); !errors.Is(err, failed) || w.GPU[0].Limit != 700_000 {
+		t.Errorf("Measure of a command that fails = %v, limit left at %d", err, w.GPU[0].Limit)
+	}
+}

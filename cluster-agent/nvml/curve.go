@@ -1,0 +1,202 @@
+package nvml
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Curve is what one command took on one device under each power limit: a site's
+// own measurement, in place of what the power table assumes. Its JSON is
+// versioned by Schema.
+type Curve struct {
+	Schema  int       `json:"schema"` // 1
+	Device  string    `json:"device"` // as the driver names it
+	UUID    string    `json:"uuid"`
+	Driver  string    `json:"driver"`
+	Command []string  `json:"command"` // the same work every time
+	At      time.Time `json:"at"`
+	Idle    int64     `json:"idle_mw"` // of the device before the first run
+	Default int64     `json:"default_limit_mw"`
+	Points  []Point   `json:"points"` // the default limit first, then from the highest to the lowest
+}
+
+// A Point is a median run under a limit.
+type Point struct {
+	Limit   int64   `json:"limit_mw"`
+	Seconds float64 `json:"seconds"`
+	Joules  float64 `json:"joules"` // by the device's own counter
+	Runs    int     `json:"runs"`
+}
+
+// A Calibration says how to measure a Curve.
+type Calibration struct {
+	Limits  []protocol.Milliwatts // besides the default one
+	Runs    int                   // under each limit; the median counts; default 3
+	Command []string              // for the record
+	Run     func(context.Context) error
+	Clock   func() time.Time
+	Say     func(format string, args ...any)
+}
+
+// Measure runs a command under each limit in turn and returns what it took. The
+// device should have no other work. Its limit is restored in the end, through
+// caps, also if a run fails or ctx ends.
+func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibration) (out Curve, err error) {
+	l, err := d.Limits()
+	if err != nil {
+		return Curve{}, err
+	}
+	for _, v := range c.Limits {
+		if v < l.Least || v > l.Most {
+			return Curve{}, fmt.Errorf("nvml: a limit of %.1f W: want %.1f to %.1f W: %w", watts(v), watts(l.Least), watts(l.Most), ErrOutOfRange)
+		}
+	}
+	still, err := d.Read()
+	if err != nil {
+		return Curve{}, err
+	}
+	if slices.Contains(still.Missing, "energy") {
+		return Curve{}, fmt.Errorf("nvml: device %d has no energy counter: %w", d.Index(), ErrNotSupported)
+	}
+	defer func() { err = errors.Join(err, caps.Restore()) }()
+	out = Curve{Schema: 1, Device: d.Model(), UUID: d.UUID(), Driver: driver, Command: c.Command, At: c.Clock().UTC(), Idle: int64(still.Power), Default: int64(l.Default)}
+	limits := append([]protocol.Milliwatts{l.Default}, c.Limits...)
+	slices.SortFunc(limits, func(x, y protocol.Milliwatts) int { return int(y - x) })
+	for _, limit := range slices.Compact(limits) {
+		if limit > l.Default {
+			continue
+		}
+		if err := c.hold(ctx, d, caps, limit); err != nil {
+			return Curve{}, err
+		}
+		p, err := c.point(ctx, d, limit)
+		if err != nil {
+			return Curve{}, err
+		}
+		c.Say("%.0f W: %.1f s, %.0f J", watts(limit), p.Seconds, p.Joules)
+		out.Points = append(out.Points, p)
+	}
+	return out, nil
+}
+
+// hold sets a limit and waits until it is set.
+func (c Calibration) hold(ctx context.Context, d Device, caps *Caps, limit protocol.Milliwatts) error {
+	if err := caps.Want(d.UUID(), limit); err != nil {
+		return err
+	}
+	for {
+		again, err := caps.Apply(c.Clock())
+		if err != nil || again.IsZero() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(max(again.Sub(c.Clock()), time.Millisecond)):
+		}
+	}
+}
+
+// point runs the command a few times under the present limit.
+func (c Calibration) point(ctx context.Context, d Device, limit protocol.Milliwatts) (Point, error) {
+	n := c.Runs
+	if n == 0 {
+		n = 3
+	}
+	type run struct{ seconds, joules float64 }
+	runs := make([]run, n)
+	for i := range runs {
+		before, err := d.Read()
+		if err != nil {
+			return Point{}, err
+		}
+		began := c.Clock()
+		if err := c.Run(ctx); err != nil {
+			return Point{}, fmt.Errorf("nvml: the command failed under %.0f W: %w", watts(limit), err)
+		}
+		took := c.Clock().Sub(began)
+		after, err := d.Read()
+		if err != nil {
+			return Point{}, err
+		}
+		if after.Energy <= before.Energy || took <= 0 {
+			return Point{}, fmt.Errorf("nvml: the energy counter did not move in %v: let the command run longer", took)
+		}
+		runs[i] = run{took.Seconds(), float64(after.Energy-before.Energy) / 1000}
+	}
+	slices.SortFunc(runs, func(x, y run) int {
+		if x.seconds < y.seconds {
+			return -1
+		}
+		return 1
+	})
+	m := runs[n/2]
+	return Point{Limit: int64(limit), Seconds: m.seconds, Joules: m.joules, Runs: n}, nil
+}
+
+// ReadCurve reads a curve that was written as JSON, and checks it.
+func ReadCurve(r io.Reader, name string) (Curve, error) {
+	dec := json.NewDecoder(io.LimitReader(r, 1<<20))
+	dec.DisallowUnknownFields()
+	var c Curve
+	if err := dec.Decode(&c); err != nil {
+		return Curve{}, fmt.Errorf("nvml: %s: %w: measure it again with `cluster-agent powercal`", name, err)
+	}
+	bad := func(field, want string) (Curve, error) {
+		return Curve{}, fmt.Errorf("nvml: %s: %s: want %s: measure it again with `cluster-agent powercal`", name, field, want)
+	}
+	switch {
+	case c.Schema != 1:
+		return bad("schema", "1")
+	case c.Idle < 0 || c.Idle > mostWatts || c.Default <= 0 || c.Default > mostWatts:
+		return bad("idle_mw, default_limit_mw", "0 to 10 kW")
+	case len(c.Points) == 0 || len(c.Points) > 100 || c.Points[0].Limit != c.Default:
+		return bad("points", "1 to 100, the default limit first")
+	}
+	for i, p := range c.Points {
+		if p.Limit <= 0 || i > 0 && p.Limit >= c.Points[i-1].Limit {
+			return bad(fmt.Sprintf("points[%d].limit_mw", i), "limits from the highest to the lowest")
+		}
+		if !(p.Seconds > 0 && p.Seconds < 1e6) || !(p.Joules > 0 && p.Joules < 1e10) {
+			return bad(fmt.Sprintf("points[%d]", i), "seconds and joules above 0")
+		}
+	}
+	return c, nil
+}
+
+const mostWatts = 10_000_000 // milliwatts of one device
+
+func watts(v protocol.Milliwatts) float64 { return float64(v) / 1000 }
+
+// GPU returns a model of the power table with the curve's figures in place of
+// its own. Its speed without a cap stays: one command on one device says nothing
+// about others. Points that took longer than the next lower limit, and those
+// that saved no time against energy, are kept out by the table itself.
+func (c Curve) GPU(g power.GPU) power.GPU {
+	first := c.Points[0]
+	g.Idle, g.Limit = protocol.Milliwatts(c.Idle), protocol.Milliwatts(c.Default)
+	g.Load = max(g.Idle, min(protocol.Milliwatts(1000*first.Joules/first.Seconds+0.5), g.Limit))
+	g.Caps, g.Assumed = nil, false
+	g.Source = fmt.Sprintf("measured on %s, driver %s, %s", c.Device, c.Driver, c.At.Format(time.DateOnly))
+	speed := protocol.Milli(1000)
+	for _, p := range c.Points[1:] {
+		at := power.Cap{
+			Limit: protocol.Milliwatts(p.Limit), Speed: protocol.Milli(1000 * first.Seconds / p.Seconds),
+			Energy: protocol.Milli(1000*p.Joules/first.Joules + 0.5),
+		}
+		if at.Speed < 1 || at.Speed > speed { // noise: a lower limit does not speed work up
+			at.Speed = max(1, min(at.Speed, speed))
+		}
+		speed = at.Speed
+		g.Caps = append(g.Caps, at)
+	}
+	return g
+}

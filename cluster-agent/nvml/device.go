@@ -1,0 +1,209 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+
+	driver "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+type device struct {
+	lib         *Library
+	h           driver.Device
+	index       int
+	uuid, model string
+}
+
+func (d *device) Index() int    { return d.index }
+func (d *device) UUID() string  { return d.uuid }
+func (d *device) Model() string { return d.model }
+
+// call runs f if the library has a function of that name.
+func (d *device) call(name string, f func() driver.Return) error {
+	if !d.lib.open {
+		return fmt.Errorf("nvml: device %d: the library is closed", d.index)
+	}
+	if !d.lib.has[name] {
+		return ErrNotSupported
+	}
+	return failure(f())
+}
+
+// Read implements Device.
+func (d *device) Read() (out Reading, err error) {
+	parts := []struct {
+		what, name string
+		read       func() driver.Return
+	}{
+		{"power", "nvmlDeviceGetPowerUsage", func() driver.Return {
+			v, r := d.h.GetPowerUsage()
+			out.Power = protocol.Milliwatts(v)
+			return r
+		}},
+		{"energy", "nvmlDeviceGetTotalEnergyConsumption", func() driver.Return {
+			v, r := d.h.GetTotalEnergyConsumption()
+			out.Energy = protocol.Millijoules(v)
+			return r
+		}},
+		{"utilisation", "nvmlDeviceGetUtilizationRates", func() driver.Return {
+			v, r := d.h.GetUtilizationRates()
+			out.Busy, out.MemoryBusy = 10*protocol.Milli(v.Gpu), 10*protocol.Milli(v.Memory)
+			return r
+		}},
+		{"memory", "nvmlDeviceGetMemoryInfo", func() driver.Return {
+			v, r := d.h.GetMemoryInfo()
+			out.Used, out.Total = protocol.MiB(v.Used>>20), protocol.MiB(v.Total>>20)
+			return r
+		}},
+		{"temperature", "nvmlDeviceGetTemperature", func() driver.Return {
+			v, r := d.h.GetTemperature(driver.TEMPERATURE_GPU)
+			out.Temperature = int(v)
+			return r
+		}},
+		{"clock", "nvmlDeviceGetClockInfo", func() driver.Return {
+			v, r := d.h.GetClockInfo(driver.CLOCK_SM)
+			out.Clock = int(v)
+			return r
+		}},
+		{"memory clock", "nvmlDeviceGetClockInfo", func() driver.Return {
+			v, r := d.h.GetClockInfo(driver.CLOCK_MEM)
+			out.MemoryClock = int(v)
+			return r
+		}},
+		{"limit", "nvmlDeviceGetPowerManagementLimit", func() driver.Return {
+			v, r := d.h.GetPowerManagementLimit()
+			out.Limit = protocol.Milliwatts(v)
+			return r
+		}},
+	}
+	var last error
+	for _, p := range parts {
+		err := d.call(p.name, p.read)
+		if errors.Is(err, ErrLost) {
+			return Reading{}, fmt.Errorf("nvml: device %d: %w", d.index, err)
+		}
+		if err != nil {
+			out.Missing, last = append(out.Missing, p.what), err
+		}
+	}
+	if len(out.Missing) == len(parts) {
+		return Reading{}, fmt.Errorf("nvml: device %d: %w", d.index, last)
+	}
+	return out, nil
+}
+
+// Limits implements Device.
+func (d *device) Limits() (out Limits, err error) {
+	parts := []struct {
+		name string
+		read func() driver.Return
+	}{
+		{"nvmlDeviceGetPowerManagementLimitConstraints", func() driver.Return {
+			least, most, r := d.h.GetPowerManagementLimitConstraints()
+			out.Least, out.Most = protocol.Milliwatts(least), protocol.Milliwatts(most)
+			return r
+		}},
+		{"nvmlDeviceGetPowerManagementDefaultLimit", func() driver.Return {
+			v, r := d.h.GetPowerManagementDefaultLimit()
+			out.Default = protocol.Milliwatts(v)
+			return r
+		}},
+		{"nvmlDeviceGetPowerManagementLimit", func() driver.Return {
+			v, r := d.h.GetPowerManagementLimit()
+			out.Now = protocol.Milliwatts(v)
+			return r
+		}},
+	}
+	for _, p := range parts {
+		if err := d.call(p.name, p.read); err != nil {
+			return Limits{}, fmt.Errorf("nvml: device %d: power limits: %w", d.index, err)
+		}
+	}
+	return out, nil
+}
+
+// SetLimit implements Device.
+func (d *device) SetLimit(limit protocol.Milliwatts) error {
+	l, err := d.Limits()
+	if err != nil {
+		return err
+	}
+	if limit < l.Least || limit > l.Most {
+		return fmt.Errorf("nvml: device %d: a limit of %.1f W: want %.1f to %.1f W: %w", d.index, watts(limit), watts(l.Least), watts(l.Most), ErrOutOfRange)
+	}
+	err = d.call("nvmlDeviceSetPowerManagementLimit", func() driver.Return { return d.h.SetPowerManagementLimit(uint32(limit)) })
+	if err != nil {
+		return fmt.Errorf("nvml: device %d: a limit of %.1f W: %w", d.index, watts(limit), err)
+	}
+	return nil
+}
+
+// mostClock is above any GPU's clock, in MHz.
+const mostClock = 10_000
+
+// LockClocks implements Device.
+func (d *device) LockClocks(least, most int) error {
+	if least < 1 || most < least || most > mostClock {
+		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: want 1 to %d, the lower first: %w", d.index, least, most, mostClock, ErrOutOfRange)
+	}
+	err := d.call("nvmlDeviceSetGpuLockedClocks", func() driver.Return { return d.h.SetGpuLockedClocks(uint32(least), uint32(most)) })
+	if err != nil {
+		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: %w", d.index, least, most, err)
+	}
+	return nil
+}
+
+// UnlockClocks implements Device.
+func (d *device) UnlockClocks() error {
+	if err := d.call("nvmlDeviceResetGpuLockedClocks", func() driver.Return { return d.h.ResetGpuLockedClocks() }); err != nil {
+		return fmt.Errorf("nvml: device %d: unlock clocks: %w", d.index, err)
+	}
+	return nil
+}
+
+// Slices implements Device.
+func (d *device) Slices() (out []Slice, err error) {
+	on, n := 0, 0
+	err = d.call("nvmlDeviceGetMigMode", func() (r driver.Return) { on, _, r = d.h.GetMigMode(); return r })
+	if errors.Is(err, ErrNotSupported) || err == nil && on == 0 {
+		return nil, nil // a device without MIG, or with MIG off
+	}
+	if err == nil {
+		err = d.call("nvmlDeviceGetMaxMigDeviceCount", func() (r driver.Return) { n, r = d.h.GetMaxMigDeviceCount(); return r })
+	}
+	for i := range n {
+		if err != nil {
+			break
+		}
+		var part driver.Device
+		var gone bool
+		err = d.call("nvmlDeviceGetMigDeviceHandleByIndex", func() (r driver.Return) {
+			part, r = d.h.GetMigDeviceHandleByIndex(i)
+			if gone = r == driver.ERROR_NOT_FOUND; gone {
+				return driver.SUCCESS
+			}
+			return r
+		})
+		if err != nil || gone {
+			continue
+		}
+		var s Slice
+		err = d.call("nvmlDeviceGetUUID", func() (r driver.Return) { s.UUID, r = part.GetUUID(); return r })
+		if err == nil {
+			err = d.call("nvmlDeviceGetAttributes_v2", func() driver.Return {
+				a, r := part.GetAttributes()
+				s.Sevens, s.Memory = int(a.GpuInstanceSliceCount), protocol.MiB(a.MemorySizeMB)
+				return r
+			})
+		}
+		out = append(out, s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nvml: device %d: MIG: %w", d.index, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,119 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+
+	driver "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// A Library is the driver's library, loaded.
+type Library struct {
+	lib  driver.Interface
+	has  map[string]bool
+	open bool
+}
+
+// Open loads the library at a path, or, with an empty one, where the system has
+// it: libnvidia-ml.so.1. Close it when done.
+func Open(path string) (*Library, error) {
+	var options []driver.LibraryOption
+	if path != "" {
+		options = append(options, driver.WithLibraryPath(path))
+	}
+	l := &Library{lib: driver.New(options...), has: make(map[string]bool)}
+	switch r := l.lib.Init(); r {
+	case driver.SUCCESS:
+	case driver.ERROR_LIBRARY_NOT_FOUND:
+		return nil, ErrNoLibrary
+	case driver.ERROR_DRIVER_NOT_LOADED:
+		return nil, fmt.Errorf("%w: the library is here, but its kernel driver is not loaded", ErrNoLibrary)
+	default:
+		return nil, fmt.Errorf("nvml: init: %w", failure(r))
+	}
+	l.open = true
+	for _, name := range symbols {
+		l.has[name] = l.lib.Extensions().LookupSymbol(name) == nil
+	}
+	for _, name := range []string{"nvmlDeviceGetUUID", "nvmlDeviceGetName"} {
+		if !l.has[name] {
+			return nil, errors.Join(fmt.Errorf("nvml: the library has no %s: it is too old, or not NVIDIA's", name), l.Close())
+		}
+	}
+	return l, nil
+}
+
+// symbols are the functions that are called on devices.
+var symbols = []string{
+	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
+	"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo",
+	"nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementLimitConstraints",
+	"nvmlDeviceGetPowerManagementDefaultLimit", "nvmlDeviceSetPowerManagementLimit",
+	"nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks",
+	"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex", "nvmlDeviceGetAttributes_v2",
+	"nvmlSystemGetDriverVersion",
+}
+
+// Driver returns the driver's version, or "".
+func (l *Library) Driver() string {
+	if !l.has["nvmlSystemGetDriverVersion"] {
+		return ""
+	}
+	v, _ := l.lib.SystemGetDriverVersion()
+	return v
+}
+
+// Devices returns the GPUs that can be reached, by index. One that has fallen off
+// the bus is left out, and the error, ErrLost, says which: the others are good.
+func (l *Library) Devices() (out []Device, err error) {
+	n, r := l.lib.DeviceGetCount()
+	if r != driver.SUCCESS {
+		return nil, fmt.Errorf("nvml: count of devices: %w", failure(r))
+	}
+	var lost []error
+	for i := range n {
+		d := &device{lib: l, index: i}
+		if d.h, r = l.lib.DeviceGetHandleByIndex(i); r == driver.SUCCESS {
+			if d.uuid, r = d.h.GetUUID(); r == driver.SUCCESS {
+				d.model, r = d.h.GetName()
+			}
+		}
+		if r != driver.SUCCESS {
+			lost = append(lost, fmt.Errorf("nvml: device %d: %w", i, failure(r)))
+			continue
+		}
+		out = append(out, d)
+	}
+	return out, errors.Join(lost...)
+}
+
+// Close gives the library back. A second Close does nothing.
+func (l *Library) Close() error {
+	if !l.open {
+		return nil
+	}
+	l.open = false
+	if r := l.lib.Shutdown(); r != driver.SUCCESS {
+		return fmt.Errorf("nvml: shutdown: %w", failure(r))
+	}
+	return nil
+}
+
+// failure is the error of a return code.
+func failure(r driver.Return) error {
+	switch r {
+	case driver.SUCCESS:
+		return nil
+	case driver.ERROR_NOT_SUPPORTED, driver.ERROR_FUNCTION_NOT_FOUND:
+		return ErrNotSupported
+	case driver.ERROR_NO_PERMISSION:
+		return ErrNotPermitted
+	case driver.ERROR_GPU_IS_LOST, driver.ERROR_RESET_REQUIRED:
+		return ErrLost
+	case driver.ERROR_INVALID_ARGUMENT:
+		return ErrOutOfRange
+	}
+	return fmt.Errorf("nvml: return code %d", int(r))
+}
