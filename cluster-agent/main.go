@@ -26,6 +26,8 @@ const about = `cluster-agent bids for one site of a live federation, and runs wh
 
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
+  cluster-agent gpus              what this machine's GPUs say of themselves
+  cluster-agent powercal --help   measure a command under several power limits
 
 SIGTERM and SIGINT end it: its jobs run on in their cluster, and it takes them up
 again when it is started. Exit codes: 0 done; 1 failed; 2 a flag or the
@@ -41,7 +43,13 @@ type options struct {
 	check                               bool
 }
 
+// tools are the subcommands.
+var tools = map[string]func([]string, io.Writer) error{"gpus": gpus, "powercal": powercal, "guard": guard}
+
 func run(args []string, out io.Writer) int {
+	if len(args) > 0 && tools[args[0]] != nil {
+		return tool(args, out)
+	}
 	fs := flag.NewFlagSet("cluster-agent", flag.ContinueOnError)
 	fs.SetOutput(out)
 	var o options
@@ -82,6 +90,15 @@ func run(args []string, out io.Writer) int {
 	}
 	s.log.Info("ended")
 	return 0
+}
+
+func tool(args []string, out io.Writer) int {
+	err := tools[args[0]](args[1:], out)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(out, "cluster-agent %s: %v\n", args[0], err)
+	return 1
 }
 
 // A setup is a configuration that was checked.

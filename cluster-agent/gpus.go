@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+)
+
+// gpus is `cluster-agent gpus`: what this machine's GPUs say of themselves.
+func gpus(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("cluster-agent gpus", flag.ContinueOnError)
+	fs.SetOutput(out)
+	asJSON := fs.Bool("json", false, "print as JSON, power in milliwatts, energy in millijoules")
+	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	lib, err := nvml.Open(*library)
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	devices, lost := lib.Devices()
+	type row struct {
+		Index   int          `json:"index"`
+		UUID    string       `json:"uuid"`
+		Model   string       `json:"model"`
+		Limits  nvml.Limits  `json:"limits"`
+		Reading nvml.Reading `json:"reading"`
+		Slices  []nvml.Slice `json:"mig,omitempty"`
+	}
+	var rows []row
+	for _, d := range devices {
+		r := row{Index: d.Index(), UUID: d.UUID(), Model: d.Model()}
+		if r.Reading, err = d.Read(); err != nil {
+			return err
+		}
+		r.Limits, _ = d.Limits() // zero where the device does not tell
+		if r.Slices, err = d.Slices(); err != nil {
+			return err
+		}
+		rows = append(rows, r)
+	}
+	if *asJSON {
+		enc := json.NewEncoder(os.Stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(rows); err != nil {
+			return err
+		}
+		return lost
+	}
+	for _, r := range rows {
+		x := r.Reading
+		fmt.Printf("%d  %s  %s\n   %.1f W of %.0f W (%.0f to %.0f, default %.0f), %.0f kJ since the driver was loaded, %d °C\n   busy %.0f %%, memory %d of %d MiB, %d MHz\n",
+			r.Index, r.Model, r.UUID, float64(x.Power)/1000, float64(x.Limit)/1000, float64(r.Limits.Least)/1000, float64(r.Limits.Most)/1000,
+			float64(r.Limits.Default)/1000, float64(x.Energy)/1e6, x.Temperature, float64(x.Busy)/10, x.Used, x.Total, x.Clock)
+		for _, s := range r.Slices {
+			fmt.Printf("   MIG %s: %d of 7, %d MiB\n", s.UUID, s.Sevens, s.Memory)
+		}
+	}
+	return lost
+}
+
+// guard is `cluster-agent guard`, which an agent starts for itself.
+func guard(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("cluster-agent guard", flag.ContinueOnError)
+	fs.SetOutput(out)
+	file := fs.String("state", "", "`FILE` where lowered limits are noted")
+	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
+	period := fs.Duration("period", 10*time.Second, "how long its agent may be silent")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *file == "" || *period <= 0 {
+		return fmt.Errorf("want --state, and a period above 0")
+	}
+	return nvml.Guard(os.Stdin, *period, *library, *file)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const aboutPowercal = `cluster-agent powercal measures what a command takes on one GPU under several power
+limits, by the GPU's own energy counter, and writes the curve as JSON. The command
+should do the same work each time, for at least some seconds, and the GPU nothing
+else. It is run with CUDA_VISIBLE_DEVICES set to the GPU. Limits are restored in
+the end, also after ctrl-C; after a kill -9, run it again or the agent.
+
+  cluster-agent powercal --gpu 0 --watts 500,400,300 --out curve.json -- python train.py --steps 200`
+
+// powercal is `cluster-agent powercal`.
+func powercal(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("cluster-agent powercal", flag.ContinueOnError)
+	fs.SetOutput(out)
+	gpu := fs.Int("gpu", 0, "index of the GPU")
+	list := fs.String("watts", "", "power limits to try besides the default one, in `W,W,...` (default: four steps down to the lowest)")
+	runs := fs.Int("runs", 3, "runs under each limit; the median counts")
+	file := fs.String("out", "curve.json", "`FILE` to write")
+	state := fs.String("state", "gridbid-limits.json", "`FILE` where lowered limits are noted until they are back")
+	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
+	fs.Usage = func() {
+		fmt.Fprintln(out, aboutPowercal)
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() == 0 || *runs < 1 || *runs > 100 {
+		return errors.New("want a command after --, and 1 to 100 runs; see cluster-agent powercal --help")
+	}
+	lib, err := nvml.Open(*library)
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	devices, err := lib.Devices()
+	if *gpu < 0 || *gpu >= len(devices) {
+		return errors.Join(fmt.Errorf("no GPU %d: there are %d", *gpu, len(devices)), err)
+	}
+	d := devices[*gpu]
+	limits, err := parseWatts(*list, d)
+	if err != nil {
+		return err
+	}
+	caps, err := nvml.NewCaps([]nvml.Device{d}, nvml.CapsConfig{File: *state})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	curve, err := nvml.Measure(ctx, d, caps, lib.Driver(), nvml.Calibration{
+		Limits: limits, Runs: *runs, Command: fs.Args(), Clock: time.Now,
+		Say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
+		Run: func(ctx context.Context) error {
+			cmd := exec.CommandContext(ctx, fs.Arg(0), fs.Args()[1:]...)
+			cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+d.UUID())
+			cmd.Stdout, cmd.Stderr = out, out
+			return cmd.Run()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(curve, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(*file, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d limits on %s\n", *file, len(curve.Points), curve.Device)
+	return nil
+}
+
+// parseWatts reads limits, or takes four even steps from the default to the
+// lowest one.
+func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err error) {
+	if list == "" {
+		l, err := d.Limits()
+		if err != nil {
+			return nil, err
+		}
+		for i := range 4 {
+			out = append(out, l.Least+(l.Default-l.Least)*protocol.Milliwatts(i)/4)
+		}
+		return out, nil
+	}
+	for _, text := range strings.Split(list, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(v > 0 && v < 10_000) {
+			return nil, fmt.Errorf("--watts: %q is no power limit: want watts, as 500,400,300", text)
+		}
+		out = append(out, protocol.Milliwatts(v*1000+0.5))
+	}
+	return out, nil
+}
