@@ -408,6 +408,7 @@ const (
 	PastDeadline Code = "misses-deadline"
 	NoSignal     Code = "no-grid-signal"
 	NotAsked     Code = "not-asked" // the rule of this market asks another site
+	Forbidden    Code = "policy"    // a rule of the operators' policy forbids it
 )
 
 // Why a job was awarded, held, refused or declined.

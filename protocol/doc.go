@@ -31,7 +31,7 @@
 // Launch until Started, a Done until it is settled or Closed. Each is harmless
 // when said twice.
 //
-// Beside a job: Cancel and Drain (an operator asks), Hello (an agent says what
+// Beside a job: Cancel, Drain and Policy (an operator asks), Hello (an agent says what
 // its site is), Signal (a feed says a price, a carbon intensity, a weather),
 // Inventory (hands say what a site consists of), Meter (an agent says what its
 // site drew in an hour, idle draw included).

@@ -63,6 +63,10 @@ var sentences = []Message{
 	said(Confirm{Job: "philly-17", Epoch: 3, Code: Stands}),
 	said(Cancel{Job: "philly-17", Epoch: 3}),
 	said(Drain{Site: "oslo", Over: true}),
+	said(Policy{Version: 2, By: "ada", Second: "ben", Said: "prefer oslo at night", Rules: []Rule{
+		{ID: "R-1", Kind: Prefer, Sites: []string{"oslo"}, Weekly: Night, Weight: 150, From: noon, To: noon.Add(time.Hour), Words: "oslo"},
+		{ID: "R-2", Kind: Forbid, Tenant: "vision", Homes: []string{"lyon"}, Sites: []string{"lyon"}, Outside: true},
+		{ID: "R-3", Kind: Cap, Sites: []string{"oslo"}, Most: 90_000, Carbon: 400_000}}}),
 	said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
 	said(Ask{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
 		Choices: []Choice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, Queue: true}},

@@ -90,6 +90,9 @@ func (r *Run) next(m protocol.Message) {
 		r.say(r.market.Step(r.now, m))
 		return
 	case !decides(m):
+		if p, ok := m.Body.(protocol.Policy); ok {
+			r.market.Govern(p) // it may have been in force from the start
+		}
 		return
 	case len(r.queue) == 0:
 		r.say(r.market.Tick(r.now))

@@ -54,6 +54,7 @@ type Lot struct {
 type Menu struct {
 	Site    string
 	Options []protocol.Option
+	Bias    []protocol.Milli // nil, or by option: it counts as so many thousandths cheaper than it is
 }
 
 // A Site is what a site said of itself in this round.

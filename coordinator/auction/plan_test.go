@@ -74,8 +74,8 @@ func TestWhyALotWaits(t *testing.T) {
 		want protocol.Code
 	}{
 		{"nobody offers", lot("a", 1), protocol.NoOffer},
-		{"nobody has room now", lot("a", 1, Menu{"oslo", []protocol.Option{later}}), protocol.Waiting},
-		{"it could start, and will be cheaper later", lot("a", 1, Menu{"oslo", []protocol.Option{now, later}}), protocol.CheaperLater},
+		{"nobody has room now", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{later}}), protocol.Waiting},
+		{"it could start, and will be cheaper later", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{now, later}}), protocol.CheaperLater},
 	} {
 		if d := New(Config{}).Clear(round([]Lot{c.lot}, oslo())).Decisions[0]; d.Why.Code != c.want {
 			t.Errorf("%s: %q, want %q", c.name, d.Why.Code, c.want)
@@ -86,8 +86,8 @@ func TestWhyALotWaits(t *testing.T) {
 // A job that is held has room in the plan: who can wait leaves it there, who
 // cannot takes it.
 func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
-	half := Menu{"oslo", []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
-	now := Menu{"oslo", []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
+	half := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
+	now := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
 	for _, c := range []struct {
 		deferrable bool
 		want       string
@@ -108,7 +108,7 @@ func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
 
 func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
 	a := New(Config{})
-	m := Menu{"oslo", []protocol.Option{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}
+	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}
 	a.Clear(round([]Lot{lot("held", 1, m)}, oslo()))
 	r := round([]Lot{lot("held", 1, m)}, oslo())
 	r.Now, r.Next = at(2), at(3)
@@ -125,7 +125,7 @@ func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
 		cents protocol.Microdollars
 		want  string
 	}{{9, "bern 12:00; "}, {11, "oslo 12:00; "}} {
-		l := lot("a", 1, Menu{"bern", []protocol.Option{option("V100", 0, 1, c.cents)}}, Menu{"oslo", []protocol.Option{option("V100", 0, 1, 20)}})
+		l := lot("a", 1, Menu{Site: "bern", Options: []protocol.Option{option("V100", 0, 1, c.cents)}}, Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 20)}})
 		bern := Site{Name: "bern", Room: oslo().Room, Trust: 2000}
 		if got := show(New(Config{}).Clear(round([]Lot{l}, bern, oslo()))); got != c.want {
 			t.Errorf("at %d cents, taken twice, against 20: decided %s want %s", c.cents, got, c.want)
@@ -138,7 +138,7 @@ func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
 
 func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
 	m := func(site string, to float64) Menu {
-		return Menu{site, []protocol.Option{option("V100", 0, to, 5)}}
+		return Menu{Site: site, Options: []protocol.Option{option("V100", 0, to, 5)}}
 	}
 	bern := Site{Name: "bern", Room: oslo().Room}
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
 func TestAnHourThatManyWantHasAPrice(t *testing.T) {
 	var lots []Lot
 	for i := range 10 {
-		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, Menu{"oslo", []protocol.Option{
+		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, Menu{Site: "oslo", Options: []protocol.Option{
 			option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 4, 5, 9), option("V100", 6, 7, 9),
 		}}))
 	}
@@ -179,7 +179,7 @@ func TestAnHourThatManyWantHasAPrice(t *testing.T) {
 
 // A round that is not full does not search: it goes by the prices that are known.
 func TestPricesAreSearchedInFullRoundsOnly(t *testing.T) {
-	m := Menu{"oslo", []protocol.Option{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}}
+	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}}
 	a := New(Config{})
 	r := round([]Lot{lot("a", 1, m), lot("b", 1, m), lot("c", 1, m)}, oslo())
 	r.Full = false

@@ -112,7 +112,7 @@ func valueAt[N ~int64](v []N, i int) N {
 func (p *problem) candidates(l Lot, trust map[string]protocol.Milli, w protocol.Weights) []candidate {
 	var out []candidate
 	for _, m := range l.Menus {
-		for _, o := range m.Options {
+		for i, o := range m.Options {
 			k := candidate{Option: o, site: m.Site, key: poolKey{m.Site, o.Model}, pool: -1, gpu: l.Job.GPU()}
 			if i, ok := p.index[k.key]; ok && k.gpu > 0 {
 				k.pool = i
@@ -122,6 +122,9 @@ func (p *problem) candidates(l Lot, trust map[string]protocol.Milli, w protocol.
 			t.Money = scale(t.Money, trust[m.Site])
 			t.Carbon = scale(t.Carbon, trust[m.Site])
 			k.cost = t.Total()
+			if i < len(m.Bias) {
+				k.cost -= abs(k.cost) * protocol.Microdollars(m.Bias[i]) / 1000
+			}
 			out = append(out, k)
 		}
 	}

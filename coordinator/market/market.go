@@ -77,6 +77,8 @@ type Market struct {
 	ledger  ledger.Ledger
 	trust   ledger.Trust
 	advisor advisor
+	policy  protocol.Policy // in force
+	unsaid  bool            // policy was not announced
 	counts  map[string]int
 	facts   []protocol.Message // of the last step
 	gone    []gone             // ended lots whose id is still known, by time
@@ -194,6 +196,8 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		return k.cancel(now, m, b)
 	case protocol.Drain:
 		k.drain(m, b)
+	case protocol.Policy:
+		return k.govern(now, m, b)
 	}
 	return nil
 }

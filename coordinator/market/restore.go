@@ -34,6 +34,8 @@ func (k *Market) Restore(m protocol.Message) {
 		if s := k.sites[b.Site]; s != nil {
 			s.drained = !b.Over
 		}
+	case protocol.Policy:
+		k.policy = b
 	case protocol.Settled:
 		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)

@@ -57,6 +57,9 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		// Signals of the hour are heard by then.
 		k.replan = now.Floor(k.cfg.Replan).Add(k.cfg.Replan + k.cfg.Gather)
 	}
+	if k.unsaid {
+		said = append(said, k.proclaim(now)...)
+	}
 	k.round = r
 	k.rounds++
 	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow()}
@@ -140,9 +143,10 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 			if !ok {
 				continue
 			}
-			if len(m.Options) > 0 {
-				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: m.Options})
-			} else if never(m.Why.Code) {
+			options, bias := k.allowed(r.lots[i].job, name, m.Options, r.offers[name].Grid)
+			if len(options) > 0 {
+				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: options, Bias: bias})
+			} else if len(m.Options) == 0 && never(m.Why.Code) {
 				impossible[i]++
 			}
 		}

@@ -42,10 +42,11 @@ var plan = []line{
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
 	{"coordinator/auction", pure, "protocol", "", "decides by what was offered, and knows no site from within"},
-	{"coordinator/market", pure, "protocol coordinator/auction coordinator/ledger", "", "the coordinator's mind"},
+	{"coordinator/phrase", pure, "protocol", "", "prints values for people, whoever says them"},
+	{"coordinator/policy", pure, "protocol coordinator/phrase", "", "what operators may want, and how they say it"},
+	{"coordinator/market", pure, "protocol coordinator/auction coordinator/ledger coordinator/policy", "", "the coordinator's mind"},
 	{"coordinator/again", pure, "protocol coordinator/auction coordinator/market coordinator/ledger", "", "makes recorded rounds again, by stepping a market over its ledger"},
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
-	{"coordinator/phrase", pure, "protocol", "", "prints values for people, whoever says them"},
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
 	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
 	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},

@@ -1,0 +1,84 @@
+package market
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// ruled has a market with the auction in force decide on one job that oslo and
+// bern offer to run, oslo for less, under a policy that the desk asks for.
+func ruled(t *testing.T, from protocol.Party, p protocol.Policy) (*stage, string) {
+	t.Helper()
+	s := newStage(t, "bern", "oslo")
+	s.market.rule = auction.New(auction.Config{})
+	s.tell(from, p)
+	j := s.job()
+	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.wait()
+	dear := s.option(0, time.Hour)
+	dear.Money += 2_000
+	s.offer("bern", menu(j.ID, dear))
+	s.offer("oslo", menu(j.ID, s.option(0, time.Hour)))
+	for _, m := range s.said {
+		if _, ok := m.Body.(protocol.Award); ok {
+			return s, m.To.Site()
+		}
+	}
+	return s, ""
+}
+
+func TestTheMarketObeysAPolicy(t *testing.T) {
+	rule := func(r protocol.Rule) protocol.Policy {
+		r.ID = "R-1"
+		return protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{r}}
+	}
+	for _, tc := range []struct {
+		name string
+		from protocol.Party
+		p    protocol.Policy
+		want string
+	}{
+		{"none", protocol.Desk, protocol.Policy{Version: 1, By: "ada"}, "oslo"},
+		{"a preference decides between offers that are near", protocol.Desk, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 300}), "bern"},
+		{"and not between others", protocol.Desk, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 50}), "oslo"},
+		{"a ban", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "bern"},
+		{"a ban of all but one", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab", Sites: []string{"bern"}, Outside: true}), "bern"},
+		{"of another tenant", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "others", Sites: []string{"oslo"}}), "oslo"},
+		{"of another time", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, From: noon.Add(9 * time.Hour)}), "oslo"},
+		{"of everywhere", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab"}), ""},
+		{"from a stranger", protocol.Agent("bern"), rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "oslo"},
+		{"made against another version", protocol.Desk, protocol.Policy{Version: 7, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}, "oslo"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, got := ruled(t, tc.from, tc.p); got != tc.want {
+				t.Errorf("awarded to %q; want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// What is in force is what the ledger says is in force: it is announced, kept
+// over a restart, and not loosened by one person.
+func TestAPolicyIsInForceFromTheLedger(t *testing.T) {
+	ban := protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}
+	s := newStage(t, "bern", "oslo")
+	said := s.tell(protocol.Desk, ban)
+	if len(said) != 1 || said[0].To != "" || said[0].Body.(protocol.Policy).Version != 1 || len(s.market.Facts()) != 1 {
+		t.Fatalf("the market says %+v; want the policy in force, to everyone and to its books", said)
+	}
+	alone := protocol.Policy{Version: 2, By: "ada", Second: "ada"}
+	if said := s.tell(protocol.Desk, alone); len(said) != 1 || said[0].To != protocol.Desk || s.market.Policy().Version != 1 {
+		t.Errorf("one person loosened a ban: %+v", said)
+	}
+	if s.tell(protocol.Desk, protocol.Policy{Version: 2, By: "ada", Second: "ben"}); s.market.Policy().Version != 2 {
+		t.Error("two persons did not loosen a ban")
+	}
+	again := New(Config{}, &soonest{})
+	again.Restore(said[0])
+	if again.Policy().Version != 1 || len(again.Policy().Rules) != 1 {
+		t.Errorf("after a restart %+v is in force; want the ban", again.Policy())
+	}
+}

@@ -1,0 +1,180 @@
+// Package policy is what operators want of the market, as rules: said in words,
+// read by a grammar as a typed change, told back in words that code wrote, and
+// obeyed by the market once it is in force.
+//
+// A rule prefers sites, forbids them, or caps the price or the carbon of the
+// hours in which jobs run. There is no rule for anything else, so nothing else
+// can be changed by one. A change that loosens a hard rule is told apart from
+// others and takes two persons.
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// MostWeight bounds a preference: half of a run's cost either way, in
+// thousandths.
+const MostWeight protocol.Milli = 500
+
+// mostRules bounds a policy.
+const mostRules = 64
+
+// Check returns what is wrong with a policy that is to follow the one in force,
+// or nil.
+func Check(was, now protocol.Policy) error {
+	if now.Version != was.Version+1 {
+		return fmt.Errorf("policy: version %d was made against another policy than version %d, which is in force: make it again", now.Version, was.Version)
+	}
+	if now.By == "" {
+		return errors.New("policy: nobody confirmed it")
+	}
+	if len(now.Rules) > mostRules {
+		return fmt.Errorf("policy: %d rules; at most %d can be in force", len(now.Rules), mostRules)
+	}
+	seen := make(map[string]bool)
+	for _, r := range now.Rules {
+		if seen[r.ID] || r.ID == "" {
+			return fmt.Errorf("policy: rule id %q: want each rule to have one of its own", r.ID)
+		}
+		seen[r.ID] = true
+		if err := check(r); err != nil {
+			return fmt.Errorf("policy: rule %s: %w", r.ID, err)
+		}
+	}
+	if Loosens(was, now) && (now.Second == "" || now.Second == now.By) {
+		return errors.New("policy: it loosens a hard rule, which takes a second person")
+	}
+	return nil
+}
+
+func check(r protocol.Rule) error {
+	switch {
+	case r.To != 0 && r.To <= r.From:
+		return errors.New("it ends before it begins")
+	case !slices.Contains([]protocol.Weekly{"", protocol.Weekend, protocol.Weekday, protocol.Night, protocol.Daytime}, r.Weekly):
+		return fmt.Errorf("no time of the week is called %q", r.Weekly)
+	case r.Outside && len(r.Sites) == 0:
+		return errors.New("it is for all sites but those that it names, and it names none")
+	}
+	switch r.Kind {
+	case protocol.Prefer:
+		if r.Weight == 0 || r.Weight < -MostWeight || r.Weight > MostWeight {
+			return fmt.Errorf("weight %d: want -500..500 thousandths, and not 0", r.Weight)
+		}
+	case protocol.Forbid:
+		if len(r.Sites) == 0 && r.Tenant == "" && len(r.Homes) == 0 {
+			return errors.New("it forbids everything")
+		}
+	case protocol.Cap:
+		if r.Most == 0 && r.Carbon == 0 {
+			return errors.New("it caps nothing")
+		}
+	default:
+		return fmt.Errorf("no kind of rule is called %q", r.Kind)
+	}
+	return nil
+}
+
+// hard reports whether a rule may not be broken.
+func hard(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
+
+// Loosens reports whether a policy allows what the one before forbade: whether
+// a hard rule is gone, or is not the same any more.
+func Loosens(was, now protocol.Policy) bool {
+	for _, r := range was.Rules {
+		if hard(r) && !slices.ContainsFunc(now.Rules, func(x protocol.Rule) bool { return same(r, x) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func same(x, y protocol.Rule) bool {
+	return x.Kind == y.Kind && x.Tenant == y.Tenant && slices.Equal(x.Homes, y.Homes) && slices.Equal(x.Sites, y.Sites) && x.Outside == y.Outside &&
+		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon
+}
+
+// A Ruling is what a policy says of one option.
+type Ruling struct {
+	Forbidden string         // id of the rule that forbids it; "" if none does
+	Bias      protocol.Milli // it counts as so many thousandths cheaper
+}
+
+// Rule returns what a policy says of running a job by an option at a site,
+// whose grid is as it says. All preferences that apply count together, up to
+// MostWeight either way.
+func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g protocol.Outlook) (out Ruling) {
+	for _, r := range p.Rules {
+		if !about(r, j, site) || !during(r, o.Start) {
+			continue
+		}
+		switch r.Kind {
+		case protocol.Prefer:
+			out.Bias = min(MostWeight, max(-MostWeight, out.Bias+r.Weight))
+		case protocol.Forbid:
+			out.Forbidden = first(out.Forbidden, r.ID)
+		case protocol.Cap:
+			if exceeds(r, o, g) {
+				out.Forbidden = first(out.Forbidden, r.ID)
+			}
+		}
+	}
+	return out
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// about reports whether a rule is for a job at a site.
+func about(r protocol.Rule, j protocol.Job, site string) bool {
+	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
+		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
+		(len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside)
+}
+
+// during reports whether a rule is for runs that start at an instant.
+func during(r protocol.Rule, at protocol.Time) bool {
+	if at < r.From || r.To != 0 && at >= r.To {
+		return false
+	}
+	t := at.Go()
+	rest := t.Weekday() == time.Saturday || t.Weekday() == time.Sunday
+	night := t.Hour() >= 22 || t.Hour() < 6
+	switch r.Weekly {
+	case protocol.Weekend:
+		return rest
+	case protocol.Weekday:
+		return !rest
+	case protocol.Night:
+		return night
+	case protocol.Daytime:
+		return !night
+	}
+	return true
+}
+
+// exceeds reports whether an hour of a run is above a cap, as the site says.
+// An hour that the site says nothing of is not above.
+func exceeds(r protocol.Rule, o protocol.Option, g protocol.Outlook) bool {
+	for i, h := 0, g.From; h < o.Finish; i, h = i+1, h.Add(time.Hour) {
+		if h.Add(time.Hour) <= o.Start {
+			continue
+		}
+		if i >= len(g.Price) && i >= len(g.Carbon) {
+			return false
+		}
+		if r.Most != 0 && i < len(g.Price) && g.Price[i] > r.Most || r.Carbon != 0 && i < len(g.Carbon) && g.Carbon[i] > r.Carbon {
+			return true
+		}
+	}
+	return false
+}
