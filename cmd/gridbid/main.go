@@ -71,7 +71,7 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPageCommand(), newVersionCommand())
+	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPageCommand(), newMCPCommand(), newVersionCommand())
 	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
 	return root
 }
@@ -88,11 +88,8 @@ func newVersionCommand() *cobra.Command {
 				Revision string `json:"revision,omitempty"`
 				Protocol int    `json:"protocol"`
 				Go       string `json:"go"`
-			}{"devel", "", int(protocol.Current), runtime.Version()}
+			}{buildVersion(), "", int(protocol.Current), runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {
-				if info.Main.Version != "" && info.Main.Version != "(devel)" {
-					v.Version = info.Main.Version
-				}
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
 						v.Revision = s.Value

@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/follow"
+	"github.com/gridbid/gridbid/coordinator/mcp"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/coordinator/web"
 	"github.com/gridbid/gridbid/protocol"
@@ -34,7 +36,8 @@ func newPageCommand() *cobra.Command {
 		Long: `Serve a page that shows a recorded run at any instant: what each site did and at
 which carbon intensity, every decision with what all sites had offered, charts,
 and a box for questions in plain words. It only reads. LEDGER is a ledger; without
-it the ledger of the last run is read.
+it the ledger of the last run is read. Programs ask at /mcp, by the Model Context
+Protocol over HTTP.
 
 The page is for this machine alone unless --listen names another address; then
 everybody is asked for the token, which is $GRIDBID_PAGE_TOKEN or, without that,
@@ -68,11 +71,15 @@ func page(ctx context.Context, path, listen string, hosts []string, talk io.Writ
 	if err != nil {
 		return err
 	}
-	opts := web.Options{Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts}
+	opts := web.Options{
+		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts,
+		MCP: mcp.HTTP(mcp.New(run, buildVersion())),
+	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {
 		return badInput{fmt.Errorf("%w; --listen names another address", err)}
 	}
+	defer socket.Close()
 	if at, ok := socket.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		if opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN"); opts.Token == "" {
 			opts.Token = rand.Text()
@@ -118,7 +125,8 @@ func openRun(ctx context.Context, path string, talk io.Writer) (*follow.Run, map
 		return readLedger(path, nil, talk, each)
 	}, totalsBeside(path, talk))
 	<-run.Over()
-	return run, about, errors.Join(run.Err(), ctx.Err())
+	stage := stageOf(run.Turn(), path, talk)
+	return run, about, errors.Join(run.Err(), run.Look(ctx, func(d *diary.Diary) { d.Set(stage) }))
 }
 
 // totalsBeside returns the totals of the policies of a run, if they lie beside

@@ -128,8 +128,18 @@ func (d *Diary) Record(id string) (decision.Record, bool) {
 	return d.log.Decision(n)
 }
 
-// Ask answers a question in plain words.
-func (d *Diary) Ask(question string) chat.Answer { return d.log.Ask(question) }
+// Ask answers a question in plain words. It may lean on one that was answered
+// before ("and on wednesday?"); "" without.
+func (d *Diary) Ask(question, before string) chat.Answer {
+	talk := d.log.Talk()
+	if q, back := d.log.Parse(before); before != "" && back == nil {
+		talk.After(q)
+	}
+	return talk.Ask(question)
+}
+
+// Set says on what stage the run was played, for what-if questions.
+func (d *Diary) Set(s chat.Stage) { d.log.Set(s) }
 
 // Answer answers a typed query.
 func (d *Diary) Answer(q chat.Query) chat.Answer { return d.log.Answer(q) }

@@ -103,7 +103,7 @@ func overTime(c chat.Chart) scene.Lines {
 
 // answered draws the chart of the answer to a question.
 func (d *Diary) answered(question string) (scene.Chart, error) {
-	if c, ok := d.Picture(d.log.Ask(question)); ok {
+	if c, ok := d.Picture(d.Ask(question, "")); ok {
 		return c, nil
 	}
 	return nil, fmt.Errorf("diary: the answer to that question has no chart")

@@ -9,6 +9,8 @@ package follow
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -23,6 +25,7 @@ type Source func(ctx context.Context, from uint64, each func(protocol.Message) e
 // A Run is a Diary that is being written.
 type Run struct {
 	turn    chan struct{} // holds one token: whose turn it is to use what follows
+	whose   atomic.Pointer[context.Context]
 	diary   *diary.Diary
 	changed chan struct{} // closed when something was added; nil while nobody waits
 	over    chan struct{} // closed at the end
@@ -61,17 +64,38 @@ func (r *Run) tell() {
 }
 
 // Look calls see with the Diary, which nobody else uses meanwhile and which must
-// not be kept. The error is that of ctx, if it ends before there is a turn.
+// not be kept. The error is that of ctx, if it ends before there is a turn or
+// meanwhile; then what was seen may be cut short.
 func (r *Run) Look(ctx context.Context, see func(*diary.Diary)) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-r.turn:
 	}
-	defer func() { r.turn <- struct{}{} }()
+	r.whose.Store(&ctx)
+	defer func() { r.whose.Store(nil); r.turn <- struct{}{} }()
 	see(r.diary)
-	return nil
+	return ctx.Err()
 }
+
+// Turn returns a context that is, at any time, that of whoever is looking: what
+// takes long on his behalf ends when he goes away. It is of use only to what a
+// look calls.
+func (r *Run) Turn() context.Context { return turn{r} }
+
+type turn struct{ of *Run }
+
+func (t turn) now() context.Context {
+	if ctx := t.of.whose.Load(); ctx != nil {
+		return *ctx
+	}
+	return context.Background()
+}
+
+func (t turn) Deadline() (time.Time, bool) { return t.now().Deadline() }
+func (t turn) Done() <-chan struct{}       { return t.now().Done() }
+func (t turn) Err() error                  { return t.now().Err() }
+func (t turn) Value(key any) any           { return t.now().Value(key) }
 
 // Changed calls see as Look does, and returns what is closed when something is
 // added after that, or when the run ends.

@@ -2,8 +2,10 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/diary"
@@ -65,7 +67,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if question != "" {
-			v.Question, v.Reply = question, newReply(d, question, 720)
+			v.Question, v.Reply = question, newReply(d, question, r.URL.Query().Get("on"), 720)
 		}
 		s.open(v, d, id)
 	})
@@ -135,8 +137,11 @@ func (s *server) decision(w http.ResponseWriter, r *http.Request) {
 	s.render(w, "card", v)
 }
 
-// longest bounds a question.
-const longest = 1000
+// longest bounds a question, and patience an answer: some replay the whole run.
+const (
+	longest  = 1000
+	patience = time.Minute
+)
 
 func question(r *http.Request) string {
 	q := r.URL.Query().Get("q")
@@ -146,7 +151,13 @@ func question(r *http.Request) string {
 // ask answers a question.
 func (s *server) ask(w http.ResponseWriter, r *http.Request) {
 	v := view{Question: question(r)}
-	err := s.run.Look(r.Context(), func(d *diary.Diary) { v.Reply = newReply(d, v.Question, width(r, 720)) })
+	ctx, stop := context.WithTimeout(r.Context(), patience)
+	defer stop()
+	err := s.run.Look(ctx, func(d *diary.Diary) { v.Reply = newReply(d, v.Question, r.URL.Query().Get("on"), width(r, 720)) })
+	if err != nil && r.Context().Err() == nil {
+		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
+		return
+	}
 	if err == nil {
 		s.render(w, "reply", v)
 	}

@@ -15,6 +15,7 @@ const mostCited = 12
 // A reply is an answer as it is shown.
 type reply struct {
 	chat.Answer
+	Asked     string // the question in full, as it was read
 	Sentences [][]part
 	Links     []string // to decisions
 	More      int      // decisions that are not among them
@@ -42,18 +43,21 @@ func parts(s string) (all []part) {
 	return all
 }
 
-func newReply(d *diary.Diary, question string, width float64) *reply {
+func newReply(d *diary.Diary, question, before string, width float64) *reply {
 	if strings.TrimSpace(question) == "" {
 		question = "help"
 	}
-	p := &reply{Answer: d.Ask(question)}
+	p := &reply{Answer: d.Ask(question, before)}
+	if p.Query != nil {
+		p.Asked = p.Query.String()
+	}
 	for _, s := range p.Text {
 		p.Sentences = append(p.Sentences, parts(s))
 	}
 	p.Links = p.Cites[:min(len(p.Cites), mostCited)]
 	p.More = len(p.Cites) - len(p.Links)
 	if c, ok := d.Picture(p.Answer); ok {
-		w := diary.Drawing{Chart: "answer", Question: question}
+		w := diary.Drawing{Chart: "answer", Question: p.Asked}
 		p.Figure = &figure{w.Chart, address(w), template.HTML(c.Draw(width).Inline())}
 	}
 	return p

@@ -55,6 +55,7 @@ var plan = []line{
 	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
+	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
 	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
@@ -101,6 +102,7 @@ var doors = []struct{ library, door, why string }{
 	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},
 	{"github.com/NVIDIA/go-nvml", "cluster-agent/nvml", "the only code that needs a C compiler, and the only one that sets limits"},
 	{"k8s.io/", "cluster-agent/kube", "a site's cluster is touched by its hands alone"},
+	{"github.com/modelcontextprotocol/", "coordinator/mcp", "what programs may ask is said in one place"},
 	{"github.com/spf13/cobra", "cmd/gridbid", "flags belong to a main"},
 }
 

@@ -81,11 +81,12 @@ function mark(id) {
 const ask = newest(async (signal, question) => {
   $('q').value = question;
   $('reply').setAttribute('aria-busy', 'true');
-  const fresh = await pieces(`ask?q=${encodeURIComponent(question)}&w=${Math.floor($('reply').clientWidth)}`, signal);
+  const before = $('reply').querySelector('article')?.dataset.asked || '';
+  const fresh = await pieces(`ask?q=${encodeURIComponent(question)}&on=${encodeURIComponent(before)}&w=${Math.floor($('reply').clientWidth)}`, signal);
   $('reply').replaceChildren(...fresh.childNodes);
   $('reply').removeAttribute('aria-busy');
   fitAll($('reply'));
-  remember('q', question);
+  remember('q', $('reply').querySelector('article')?.dataset.asked || question); // in full, whatever it leaned on
 });
 
 // An instant.
