@@ -106,15 +106,20 @@ type found struct {
 
 // offer says that slot s now has the value v for k.
 func (k *class) offer(s int32, v uint16) {
-	k.bounds.raise(int(s)/block, v)
 	switch {
-	case s == k.slot && v < k.value:
-		k.forget()
-	case s == k.slot:
+	case s == k.slot && v >= k.value:
 		k.value = v
+		return
+	case s == k.slot:
+		k.forget()
 	case k.known && (v > k.value || v == k.value && s < k.slot):
-		k.slot, k.value = s, v
+		s, k.slot = k.slot, s
+		v, k.value = k.value, v
+		if s < 0 {
+			return
+		}
 	}
+	k.bounds.raise(int(s)/block, v)
 }
 
 // forget says that the best slot has got worse, so that another may be best.
@@ -125,22 +130,23 @@ func (k *class) forget() { k.slot, k.known = -1, false }
 func (c *Cluster) best(k *class) (slot int, value uint16) {
 	for !k.known {
 		b, bound := k.bounds.best()
-		s, v := c.visit(k, b, bound)
+		s, v, rest := c.visit(k, b, bound)
 		if k.known = v == bound; k.known {
 			k.slot, k.value = int32(s), v
-		} else {
-			k.bounds.lower(b, v)
+			v = rest
 		}
+		k.bounds.lower(b, v)
 	}
 	return int(k.slot), k.value
 }
 
-// visit finds the lowest slot of a block that reaches its bound, or else the
-// highest value there is; -1 and 0 if no node of the block can take k.
-func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value uint16) {
+// visit finds the lowest slot of the highest value in a block, and the highest
+// value of the other slots, or a bound of it; -1 and 0 if no node of the block
+// can take k.
+func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value, rest uint16) {
 	slot = -1
 	if bound == 0 {
-		return slot, 0
+		return slot, 0, 0
 	}
 	want := k.head()
 	heads := c.heads[b*block : (b+1)*block]
@@ -152,14 +158,15 @@ func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value uint16) 
 		if !k.fits(&c.nodes[s]) {
 			continue
 		}
-		if v := c.score(k, s); v > value {
-			slot, value = s, v
-			if v == bound {
-				break
-			}
+		v := c.score(k, s)
+		if v > value {
+			slot, value, v = s, v, value
+		}
+		if rest = max(rest, v); rest == bound {
+			break
 		}
 	}
-	return slot, value
+	return slot, value, rest
 }
 
 // refill scores all slots.

@@ -55,7 +55,7 @@ func (t *tree) raise(b int, v uint16) {
 	}
 }
 
-// lower makes the bound of block b v, which is less.
+// lower makes the bound of block b v, which is not more.
 func (t *tree) lower(b int, v uint16) { put(t.leaf, b, v) }
 
 // best is the lowest block of those with the highest bound, and that.
