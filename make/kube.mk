@@ -10,7 +10,7 @@ kube-plane:
 
 ## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
 test-kube:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./deploy/...
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./scenarios/clusters
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:

@@ -28,6 +28,10 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		return 0, nil
 	}
 	if r.created == 0 {
+		if r.stopped {
+			h.lose(r, *r.leaving)
+			return 0, nil
+		}
 		return 0, h.create(ctx, r)
 	}
 	pods := h.podsOf(name)
@@ -99,7 +103,7 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 		}
 	}
 	if err != nil {
-		h.lose(r, nil, protocol.Reason{Code: protocol.Refused, Note: err.Error()})
+		h.lose(r, protocol.Reason{Code: protocol.Refused, Note: err.Error()})
 		return nil
 	}
 	h.mu.Lock()
@@ -205,12 +209,12 @@ func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again
 			return time.Second, nil
 		}
 	}
-	h.lose(r, pods, *r.leaving)
+	h.lose(r, *r.leaving)
 	return 0, nil
 }
 
 // lose says that nothing of a run is left.
-func (h *Hands) lose(r *run, pods []*corev1.Pod, why protocol.Reason) {
+func (h *Hands) lose(r *run, why protocol.Reason) {
 	h.forget(r)
 	x := protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
 	if len(x.Why.Note) > 500 {
@@ -219,7 +223,11 @@ func (h *Hands) lose(r *run, pods []*corev1.Pod, why protocol.Reason) {
 	if r.since != 0 {
 		x.Draw = h.cfg.Draw(r.launch, r.since, h.cfg.Now())
 	}
-	h.say(x)
+	if r.stopped {
+		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled"})
+		return
+	}
+	h.sayLast(r.name, x)
 }
 
 // exit says that a run has ended by itself, and lets the cluster forget it.
@@ -245,7 +253,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		r.told = true
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
-	h.say(protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.cfg.Draw(r.launch, since, until), Failed: failed})
+	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.cfg.Draw(r.launch, since, until), Failed: failed})
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}

@@ -126,12 +126,47 @@ func (h *Hands) allocate(ctx context.Context, r *run, p *corev1.Pod, devices []i
 		h.leave(r, protocol.TakenOver, err.Error())
 		return false, nil
 	}
+	if full := h.reserve(r.launch.Node, claim, results); full != "" {
+		return false, fmt.Errorf("device %s is still held by a claim that ended", full)
+	}
+	if claim, err = h.write(ctx, r, p, claim, results); err != nil {
+		h.giving.Lock()
+		delete(h.written, claim.UID)
+		h.giving.Unlock()
+		return false, err
+	}
+	h.giving.Lock()
+	h.written[claim.UID] = claim
+	h.giving.Unlock()
+	return true, nil
+}
+
+// reserve sets aside what a claim will take, or returns the device that cannot
+// give it now. Two pods at once might find the same room otherwise.
+func (h *Hands) reserve(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+	h.giving.Lock()
+	defer h.giving.Unlock()
+	full := h.full(node, claim, results)
+	if full == "" {
+		meant := claim.DeepCopy()
+		meant.ResourceVersion = ""
+		meant.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
+		h.written[claim.UID] = meant
+	}
+	return full
+}
+
+// write tells the API server what a claim gets, and returns the claim as it is
+// then; on an error as it was.
+func (h *Hands) write(ctx context.Context, r *run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
 	api := h.cfg.Client.ResourceV1().ResourceClaims(p.Namespace)
 	if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
 		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
-		if claim, err = api.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
-			return false, err
+		kept, err := api.Update(ctx, claim, metav1.UpdateOptions{})
+		if err != nil {
+			return claim, err
 		}
+		claim = kept
 	}
 	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.launch.Node}}
 	claim.Status.Allocation = &resourcev1.AllocationResult{
@@ -139,8 +174,63 @@ func (h *Hands) allocate(ctx context.Context, r *run, p *corev1.Pod, devices []i
 		Devices:      resourcev1.DeviceAllocationResult{Results: results},
 	}
 	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
-	_, err = api.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	return err == nil, err
+	done, err := api.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	if err != nil {
+		return claim, err
+	}
+	return done, nil
+}
+
+// full returns a device that cannot give what results take of it, beside what
+// all other claims have, or "". A claim whose pod has ended holds its devices
+// until its controller has taken them back. The caller holds h.giving.
+func (h *Hands) full(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+	for uid, c := range h.written { // what we wrote and now see, or see no more
+		o, ok, _ := h.claims.GetByKey(c.Namespace + "/" + c.Name)
+		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && newer(o.(*resourcev1.ResourceClaim), c) {
+			delete(h.written, uid)
+		}
+	}
+	held := make(map[string]int64)
+	add := func(c *resourcev1.ResourceClaim) {
+		if c.UID == claim.UID || c.Status.Allocation == nil {
+			return
+		}
+		for _, x := range c.Status.Allocation.Devices.Results {
+			held[x.Pool+"/"+x.Device] += takes(x)
+		}
+	}
+	list, _ := h.claims.ByIndex(byNode, node)
+	for _, o := range list {
+		if c := o.(*resourcev1.ResourceClaim); h.written[c.UID] == nil {
+			add(c)
+		}
+	}
+	for _, c := range h.written {
+		add(c)
+	}
+	for _, x := range results {
+		if held[x.Pool+"/"+x.Device]+takes(x) > 1000 {
+			return x.Device
+		}
+	}
+	return ""
+}
+
+// takes is the thousandths of a device that an allocation holds.
+func takes(x resourcev1.DeviceRequestAllocationResult) int64 {
+	if q, ok := x.ConsumedCapacity[milliCapacity]; ok {
+		return q.Value()
+	}
+	return 1000
+}
+
+// newer reports whether what is seen of a claim is not older than what was
+// written. Versions count up.
+func newer(seen, written *resourcev1.ResourceClaim) bool {
+	s, err1 := strconv.ParseUint(seen.ResourceVersion, 10, 64)
+	w, err2 := strconv.ParseUint(written.ResourceVersion, 10, 64)
+	return err1 == nil && err2 == nil && s >= w
 }
 
 // results says which devices a claim gets, and how much of each.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -34,6 +35,7 @@ type Config struct {
 	Workers    int               // jobs that are looked after at once; default 16
 	Patience   time.Duration     // how long a job may take to begin; default 10m
 	Keep       time.Duration     // how long a finished Job stays in the cluster; default 1h
+	Life       uint32            // how often these hands were begun anew: see protocol.Mouth
 	Log        *slog.Logger
 	Now        func() protocol.Time
 	// Draw says what a run has drawn, by hour. By default it is what the plan
@@ -93,6 +95,10 @@ type Hands struct {
 	refused map[string]string          // run -> why the cluster makes no pods of it
 	stores  map[string][]cache.Indexer // plural of a kind -> its objects, by namespace
 	objects dynamicInformers
+	past    []ended // runs that ended not long ago, oldest first
+
+	giving  sync.Mutex
+	written map[types.UID]*resourcev1.ResourceClaim // allocated by us, and not seen so yet
 
 	nodes, pods, slices, claims cache.Indexer
 }
@@ -110,16 +116,28 @@ type run struct {
 	told     bool             // Started was said
 	since    protocol.Time    // it runs; 0: not yet
 	leaving  *protocol.Reason // why it is taken down
+	stopped  bool             // because it was cancelled
 	deleted  bool             // we asked for that
 }
+
+// An ended run is remembered for those who ask how it stands.
+type ended struct {
+	name string
+	at   protocol.Time
+	said protocol.Body
+}
+
+// recall is for how long that is.
+const recall = 48 * time.Hour
 
 // New returns hands that are not alive yet.
 func New(cfg Config) *Hands {
 	cfg = cfg.withDefaults()
 	return &Hands{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Hands(cfg.Site)}, dirty: make(chan struct{}, 1),
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Hands(cfg.Site), Life: cfg.Life}, dirty: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
 		runs:  make(map[string]*run), epochs: make(map[protocol.JobID]uint64), refused: make(map[string]string),
+		written: make(map[types.UID]*resourcev1.ResourceClaim),
 	}
 }
 
@@ -193,26 +211,106 @@ func (h *Hands) say(b protocol.Body) {
 	}
 }
 
-// hear takes in a launch. One that is not newer than the last of its job is
-// answered again if it is in our care, and else refused.
+// hear takes in what the agent says.
 func (h *Hands) hear(m protocol.Message) {
-	l, ok := m.Body.(protocol.Launch)
-	if !ok || m.From != protocol.Agent(h.cfg.Site) {
+	if m.From != protocol.Agent(h.cfg.Site) {
 		return
 	}
+	switch b := m.Body.(type) {
+	case protocol.Launch:
+		h.launch(b)
+	case protocol.Cancel:
+		h.cancel(b)
+	}
+}
+
+// launch takes a job into our care. One that is not newer than the last of its
+// job is no launch but a question how that stands.
+func (h *Hands) launch(l protocol.Launch) {
 	name := runName(l.Job.ID, l.Epoch)
+	if h.tell(name) {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r := h.runs[name]; r != nil {
-		r.told = false // say it again
-	} else if l.Epoch > h.epochs[l.Job.ID] {
+	switch {
+	case h.runs[name] != nil:
+		h.runs[name].told = false // say it again
+	case l.Epoch > h.epochs[l.Job.ID]:
 		h.epochs[l.Job.ID] = l.Epoch
 		h.runs[name] = &run{name: name, launch: l}
-	} else {
+	case h.revive(l, name):
+	default:
 		h.cfg.Log.Warn("a launch that is not newer than the last was refused", "job", l.Job.ID, "epoch", l.Epoch)
 		return
 	}
 	h.queue.Add(name)
+}
+
+// tell says again how a run ended, if it did so not long ago.
+func (h *Hands) tell(name string) bool {
+	h.mu.Lock()
+	var said protocol.Body
+	for _, e := range h.past {
+		if e.name == name {
+			said = e.said
+		}
+	}
+	h.mu.Unlock()
+	if said == nil {
+		return false
+	}
+	h.say(said)
+	return true
+}
+
+// revive takes up a run that ended in a former life, to say again how. The caller
+// holds h.mu.
+func (h *Hands) revive(l protocol.Launch, name string) bool {
+	for i := range kinds {
+		for _, u := range h.all(&kinds[i]) {
+			if u.GetName() == name {
+				h.runs[name] = &run{name: name, launch: l, space: u.GetNamespace(), kind: &kinds[i], created: protocol.At(u.GetCreationTimestamp().Time), seen: true, told: true}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cancel takes a run down, or sees to it that it never comes to be.
+func (h *Hands) cancel(c protocol.Cancel) {
+	name := runName(c.Job, c.Epoch)
+	if h.tell(name) {
+		return
+	}
+	h.mu.Lock()
+	r := h.runs[name]
+	if r != nil {
+		r.stopped = true
+		if r.leaving == nil {
+			r.leaving = &protocol.Reason{Code: protocol.Cancelled}
+		}
+		h.queue.Add(name)
+	} else {
+		h.epochs[c.Job] = max(h.epochs[c.Job], c.Epoch)
+	}
+	h.mu.Unlock()
+	if r == nil {
+		h.sayLast(name, protocol.Exited{Job: c.Job, Epoch: c.Epoch})
+	}
+}
+
+// sayLast says how a run ended, and remembers it.
+func (h *Hands) sayLast(name string, b protocol.Body) {
+	now := h.cfg.Now()
+	h.mu.Lock()
+	for len(h.past) > 0 && h.past[0].at < now.Add(-recall) {
+		h.past = h.past[1:]
+	}
+	h.past = append(h.past, ended{name, now, b})
+	h.mu.Unlock()
+	h.say(b)
 }
 
 func (h *Hands) work(ctx context.Context) {

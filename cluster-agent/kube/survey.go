@@ -71,20 +71,24 @@ func closed(n *corev1.Node) string {
 	if n.Spec.Unschedulable {
 		return "cordoned"
 	}
+	ready := "it has not said so"
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			ready = c.Reason
+			if c.Status == corev1.ConditionTrue {
+				ready = ""
+			}
+		}
+	}
+	if ready != "" {
+		return "not ready: " + ready
+	}
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU {
 			return "tainted " + t.Key
 		}
 	}
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			if c.Status == corev1.ConditionTrue {
-				return ""
-			}
-			return "not ready: " + c.Reason
-		}
-	}
-	return "not ready: it has not said so"
+	return ""
 }
 
 // others fills in what pods that are not in our care hold of a node, and returns

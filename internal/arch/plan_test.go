@@ -38,6 +38,8 @@ var plan = []line{
 	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
 	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
+	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
+	{"cluster-agent/kube/kubetest", shell, "protocol internal/plane", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "fixtures and an oracle that believes nobody; it knows no hands"},
 	{"cluster-agent/kube", shell, "protocol bus cluster-agent/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
@@ -81,6 +83,7 @@ var plan = []line{
 	{"scenarios/replay", shell, "protocol bus", "", "simulated time over a real bus; machines that hear something at once live side by side"},
 	{"scenarios/report", shell, "protocol coordinator/record", "gonum.org/v1/plot gonum.org/v1/plot/*", "writes pages and charts of what was recorded"},
 	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
+	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
 	{"scenarios/bench", shell, "bus/membus protocol coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
@@ -89,7 +92,6 @@ var plan = []line{
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
-	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }
 

@@ -1,0 +1,230 @@
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// An Oracle watches a cluster and counts for itself, at each event, whether
+// something is given twice: cores, memory and GPUs of nodes by what bound pods
+// ask, devices by what claims were allocated and by the indexes that pods carry.
+// It believes no party of the market.
+type Oracle struct {
+	c    *Cluster
+	stop func()
+
+	mu     sync.Mutex
+	pods   map[types.UID]*corev1.Pod
+	claims map[types.UID]*resourcev1.ResourceClaim
+	ran    map[string]map[types.UID]bool // job -> pods of it that ran to their end
+	Events int
+	Faults []string
+	Most   int // pods bound at once
+}
+
+// Watch begins to watch. Stop returns what was found.
+func (c *Cluster) Watch() *Oracle {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool)}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		o.follow(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
+			if rv == "" {
+				l, err := c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+				return l, nil, err
+			}
+			w, err := c.Client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: rv})
+			return nil, w, err
+		})
+	})
+	watching.Go(func() {
+		o.follow(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
+			if rv == "" {
+				l, err := c.Client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
+				return l, nil, err
+			}
+			w, err := c.Client.ResourceV1().ResourceClaims("").Watch(ctx, metav1.ListOptions{ResourceVersion: rv})
+			return nil, w, err
+		})
+	})
+	o.stop = sync.OnceFunc(func() { cancel(); watching.Wait() })
+	c.Cleanup(o.stop)
+	return o
+}
+
+// Stop ends the watch and fails the test for each fault. It returns, for each
+// job, how many pods of it ran to their end.
+func (o *Oracle) Stop() map[string]int {
+	o.c.Helper()
+	o.stop()
+	for i, f := range o.Faults {
+		if i == 10 {
+			o.c.Errorf("and %d more", len(o.Faults)-10)
+			break
+		}
+		o.c.Error("oracle: ", f)
+	}
+	ran := make(map[string]int)
+	for job, pods := range o.ran {
+		ran[job] = len(pods)
+	}
+	return ran
+}
+
+// follow lists and watches, again whenever the server goes away.
+func (o *Oracle) follow(ctx context.Context, ask func(rv string) (runtime.Object, watch.Interface, error)) {
+	for ctx.Err() == nil {
+		list, _, err := ask("")
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		rv := ""
+		switch l := list.(type) {
+		case *corev1.PodList:
+			rv = l.ResourceVersion
+			o.replacePods(l.Items)
+		case *resourcev1.ResourceClaimList:
+			rv = l.ResourceVersion
+			o.replaceClaims(l.Items)
+		}
+		_, w, err := ask(rv)
+		if err != nil {
+			continue
+		}
+		for e := range w.ResultChan() {
+			o.see(e.Type == watch.Deleted, e.Object)
+		}
+	}
+}
+
+func (o *Oracle) replacePods(items []corev1.Pod) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.pods)
+	for i := range items {
+		o.pods[items[i].UID] = &items[i]
+		o.note(&items[i])
+	}
+}
+
+func (o *Oracle) replaceClaims(items []resourcev1.ResourceClaim) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.claims)
+	for i := range items {
+		o.claims[items[i].UID] = &items[i]
+	}
+}
+
+// see takes in one event, and counts what it touches anew.
+func (o *Oracle) see(gone bool, object runtime.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Events++
+	switch x := object.(type) {
+	case *corev1.Pod:
+		o.pods[x.UID] = x
+		if gone {
+			delete(o.pods, x.UID)
+		}
+		o.note(x)
+		if x.Spec.NodeName != "" {
+			o.countNode(x.Spec.NodeName)
+		}
+	case *resourcev1.ResourceClaim:
+		o.claims[x.UID] = x
+		if gone {
+			delete(o.claims, x.UID)
+		}
+		o.countDevices()
+	}
+}
+
+func (o *Oracle) note(p *corev1.Pod) {
+	job := p.Annotations["gridbid.io/job"]
+	if p.Status.Phase != corev1.PodSucceeded || job == "" {
+		return
+	}
+	if o.ran[job] == nil {
+		o.ran[job] = make(map[types.UID]bool)
+	}
+	o.ran[job][p.UID] = true
+}
+
+func live(p *corev1.Pod) bool {
+	return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// countNode adds up one node: 96 cores, 768 GiB, 8 GPUs.
+func (o *Oracle) countNode(node string) {
+	var cpu, memory, gpus int64
+	devices, bound := make(map[string]int64), 0
+	for _, p := range o.pods {
+		if !live(p) {
+			continue
+		}
+		bound++
+		if p.Spec.NodeName != node {
+			continue
+		}
+		for _, c := range p.Spec.Containers {
+			cpu += c.Resources.Requests.Cpu().MilliValue()
+			memory += c.Resources.Requests.Memory().Value()
+			q := c.Resources.Limits["nvidia.com/gpu"]
+			gpus += q.Value()
+		}
+		milli := int64(1000)
+		_, _ = fmt.Sscan(p.Annotations["gridbid.io/gpu-milli"], &milli) // whole if it does not say
+		if text := p.Annotations["gridbid.io/devices"]; text != "" {
+			for _, d := range strings.Split(text, ",") {
+				devices[d] += milli
+			}
+		}
+	}
+	o.Most = max(o.Most, bound)
+	if cpu > 96_000 || memory > 768<<30 || gpus > 8 {
+		o.fault("node %s: %dm of CPU, %d bytes and %d GPUs are asked by bound pods", node, cpu, memory, gpus)
+	}
+	for d, milli := range devices {
+		if milli > 1000 {
+			o.fault("node %s: %d thousandths of device %s are held by bound pods", node, milli, d)
+		}
+	}
+}
+
+// countDevices adds up every claim that is allocated.
+func (o *Oracle) countDevices() {
+	type held struct{ milli, memory int64 }
+	devices := make(map[string]held)
+	for _, c := range o.claims {
+		if c.Status.Allocation == nil {
+			continue
+		}
+		for _, r := range c.Status.Allocation.Devices.Results {
+			h := devices[r.Pool+"/"+r.Device]
+			m, b := r.ConsumedCapacity["milli"], r.ConsumedCapacity["memory"]
+			h.milli, h.memory = h.milli+m.Value(), h.memory+b.Value()
+			devices[r.Pool+"/"+r.Device] = h
+		}
+	}
+	for d, h := range devices {
+		if h.milli > 1000 || h.memory > 80<<30 {
+			o.fault("device %s: %d thousandths and %d bytes are allocated to claims", d, h.milli, h.memory)
+		}
+	}
+}
+
+func (o *Oracle) fault(format string, args ...any) {
+	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
+}
