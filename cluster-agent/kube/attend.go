@@ -28,7 +28,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		return 0, nil
 	}
 	if r.created == 0 {
-		if r.stopped {
+		if r.leaving != nil {
 			h.lose(r, *r.leaving)
 			return 0, nil
 		}
@@ -43,7 +43,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		}
 		r.equipped = true
 	}
-	if u != nil && r.leaving == nil {
+	if u != nil && r.leaving == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
 			return 0, h.exit(ctx, r, pods, "")
 		}
@@ -216,6 +216,9 @@ func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again
 // lose says that nothing of a run is left.
 func (h *Hands) lose(r *run, why protocol.Reason) {
 	h.forget(r)
+	if r.given {
+		return
+	}
 	x := protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
 	if len(x.Why.Note) > 500 {
 		x.Why.Note = x.Why.Note[:500]

@@ -35,9 +35,13 @@ type Config struct {
 	Workers    int               // jobs that are looked after at once; default 16
 	Patience   time.Duration     // how long a job may take to begin; default 10m
 	Keep       time.Duration     // how long a finished Job stays in the cluster; default 1h
-	Life       uint32            // how often these hands were begun anew: see protocol.Mouth
-	Log        *slog.Logger
-	Now        func() protocol.Time
+	// Abandon is after how long a silent API server is taken to be gone together
+	// with all that runs there, which may then be run elsewhere. 0 is never: where
+	// nodes outlive their control plane, a job would run twice.
+	Abandon time.Duration
+	Life    uint32 // how often these hands were begun anew: see protocol.Mouth
+	Log     *slog.Logger
+	Now     func() protocol.Time
 	// Draw says what a run has drawn, by hour. By default it is what the plan
 	// said: an estimate.
 	Draw func(l protocol.Launch, since, until protocol.Time) []protocol.Slice
@@ -95,6 +99,7 @@ type Hands struct {
 	refused map[string]string          // run -> why the cluster makes no pods of it
 	stores  map[string][]cache.Indexer // plural of a kind -> its objects, by namespace
 	objects dynamicInformers
+	silent  bool    // the API server does not answer
 	past    []ended // runs that ended not long ago, oldest first
 
 	giving  sync.Mutex
@@ -117,6 +122,7 @@ type run struct {
 	since    protocol.Time    // it runs; 0: not yet
 	leaving  *protocol.Reason // why it is taken down
 	stopped  bool             // because it was cancelled
+	given    bool             // said to be lost already
 	deleted  bool             // we asked for that
 }
 
@@ -174,6 +180,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 	}
 	last := h.survey()
 	h.say(protocol.Inventory{Nodes: last, Held: held})
+	working.Go(func() { h.listen(ctx) })
 	for range h.cfg.Workers {
 		working.Go(func() { h.work(ctx) })
 	}

@@ -16,12 +16,18 @@ import (
 // survey says what the site consists of, in order of name. Where others came to
 // hold what ours hold too, the run that began last gives way.
 func (h *Hands) survey() []protocol.Node {
+	h.mu.Lock()
+	silent := h.silent
+	h.mu.Unlock()
 	var all []protocol.Node
 	for _, o := range h.nodes.List() {
 		n := o.(*corev1.Node)
 		p := h.machine(n)
 		ours := h.others(n, &p)
 		h.giveWay(n, ours)
+		if silent {
+			p.Closed = "the API server does not answer"
+		}
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(x, y protocol.Node) int { return strings.Compare(x.Name, y.Name) })

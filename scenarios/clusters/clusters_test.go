@@ -185,3 +185,69 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 		})
 	}
 }
+
+// A federation over three control planes: each job runs once, wherever. Then one
+// plane dies with what runs there, and the others take over; and a site's process
+// dies in mid-flight, and comes back.
+func TestThreePlanes(t *testing.T) {
+	hub := newHub()
+	s, ctx := open(t, hub)
+	sub := newSubmitter(t, hub)
+	names := []string{"bern", "lyon", "oslo"}
+	planes, oracles := map[string]*kubetest.Cluster{}, map[string]*kubetest.Oracle{}
+	sites, stops := map[string]Site{}, map[string]func(){}
+	for i, name := range names {
+		c := kubetest.New(t, plane.Options{})
+		c.AddNodes(2)
+		planes[name], oracles[name] = c, c.Watch()
+		sites[name] = Site{
+			Config:     kube.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
+			Kubeconfig: c.Kubeconfig, Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
+		}
+		stops[name] = s.add(ctx, t, sites[name])
+	}
+	hub.await(t, 3)
+	for i := range 30 { // more than one site's GPUs
+		sub.submit(fmt.Sprintf("first-%02d", i), 1, 1000, 2*time.Second)
+	}
+	sub.await(30, 2*time.Minute)
+	t.Logf("bern ran %d, lyon %d, oslo %d", sub.settled("bern"), sub.settled("lyon"), sub.settled("oslo"))
+
+	// A site dies in mid-flight and comes back.
+	for i := range 10 {
+		sub.submit(fmt.Sprintf("second-%02d", i), 1, 1000, 8*time.Second)
+	}
+	time.Sleep(3 * time.Second)
+	stops["bern"]()
+	time.Sleep(time.Second)
+	stops["bern"] = s.add(ctx, t, sites["bern"])
+	sub.await(40, 2*time.Minute)
+
+	// A plane dies with its nodes, its jobs go elsewhere.
+	before := sub.settled("bern")
+	for i := range 10 {
+		sub.submit(fmt.Sprintf("third-%02d", i), 1, 1000, 20*time.Second)
+	}
+	time.Sleep(5 * time.Second)
+	planes["bern"].Stop()
+	sub.await(50, 3*time.Minute)
+	t.Logf("after bern's plane died it settled %d more, the others took the rest", sub.settled("bern")-before)
+	if n := sub.settled(""); n != 50 || sub.settled("bern") != before {
+		t.Errorf("%d of 50 jobs were settled, %d with a site that is dead", n, sub.settled("bern")-before)
+	}
+	ran := map[string]int{}
+	for _, name := range names {
+		for job, n := range oracles[name].Stop() {
+			ran[job] += n
+		}
+	}
+	for i := range 50 {
+		job := fmt.Sprintf("%s-%02d", []string{"first", "first", "first", "second", "third"}[i/10], i%10)
+		if i < 30 {
+			job = fmt.Sprintf("first-%02d", i)
+		}
+		if ran[job] != 1 {
+			t.Errorf("%s ran %d times to its end", job, ran[job])
+		}
+	}
+}
