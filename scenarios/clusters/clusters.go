@@ -18,9 +18,8 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/cluster-agent/site"
-	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/world"
 )
 
@@ -30,17 +29,15 @@ func Now() protocol.Time { return protocol.At(time.Now()) }
 // A Stage is a federation that lives.
 type Stage struct {
 	hub    bus.Hub
-	market *market.Market
 	living sync.WaitGroup
 }
 
 // Open starts the market on a hub. It and all sites end with ctx; Wait waits for
 // that.
 func Open(ctx context.Context, hub bus.Hub) (*Stage, error) {
-	s := &Stage{hub: hub, market: market.New(market.Config{
-		Gather: 200 * time.Millisecond, Terms: protocol.Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
-	}, auction.New(auction.Config{}))}
-	return s, s.live(ctx, protocol.Coordinator, s.market)
+	s := &Stage{hub: hub}
+	terms := protocol.Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000}
+	return s, s.live(ctx, protocol.Coordinator, scenarios.NewMarket(terms, 200*time.Millisecond))
 }
 
 // Wait waits until all parties have ended.
