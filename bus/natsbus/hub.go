@@ -23,6 +23,10 @@ type Hub struct {
 	// of them together. Set them before the first Join.
 	Limits *Limits
 
+	// Tracer is shown what is said and heard, with the headers that it travels
+	// under; nil is none. Set it before the first Join.
+	Tracer Tracer
+
 	// Pending is how many messages may wait for one party before its port
 	// fails; 0 is 65,536.
 	Pending int
@@ -32,6 +36,13 @@ type Hub struct {
 	count [faults]atomic.Uint64
 
 	refused tally
+}
+
+// A Tracer may mark a message as it leaves, and reads the mark where it
+// arrives. It is asked from several goroutines, and trusts no header.
+type Tracer interface {
+	Said(m protocol.Message, set func(key, value string))
+	Heard(m protocol.Message, get func(key string) string)
 }
 
 // Dial returns a hub over the server at url. Login returns how a party proves

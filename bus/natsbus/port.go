@@ -95,6 +95,9 @@ func (p *port) listen(t *turnstile) {
 		if f != sound {
 			continue
 		}
+		if tr := p.hub.Tracer; tr != nil {
+			tr.Heard(m, msg.Header.Get)
+		}
 		select {
 		case <-p.shut:
 			return
@@ -141,7 +144,12 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 		if p.buf, err = protocol.AppendEncode(p.buf[:0], m); err != nil {
 			return err
 		}
-		if err := p.conn.Publish(subject(m), p.buf); err != nil {
+		msg := &nats.Msg{Subject: subject(m), Data: p.buf}
+		if tr := p.hub.Tracer; tr != nil {
+			msg.Header = make(nats.Header)
+			tr.Said(m, msg.Header.Set)
+		}
+		if err := p.conn.PublishMsg(msg); err != nil {
 			if errors.Is(err, nats.ErrMaxPayload) {
 				err = fmt.Errorf("%w: %d bytes; the server takes %d, raise its max_payload", err, len(p.buf), p.conn.MaxPayload())
 			}

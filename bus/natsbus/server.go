@@ -114,6 +114,15 @@ func (s *Server) Credentials(who protocol.Party) (name, password string, err err
 	return name, password, nil
 }
 
+// PasswordsOf returns how parties in other processes on this machine prove to s
+// who they are, for [Dial].
+func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
+	return func(who protocol.Party) ([]nats.Option, error) {
+		name, password, err := s.Credentials(who)
+		return []nats.Option{nats.UserInfo(name, password)}, err
+	}
+}
+
 // TapCredentials is Credentials for a [Hub.Tap].
 func (s *Server) TapCredentials() (name, password string) { return s.credentials(tap) }
 

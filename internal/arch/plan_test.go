@@ -30,6 +30,7 @@ var plan = []line{
 	{"bus/natsbus", shell, "internal/strict protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys golang.org/x/time/rate", "the door to NATS"},
 	{"bus/natsbus/books", shell, "protocol bus/natsbus", "github.com/nats-io/nats.go github.com/nats-io/nats.go/jetstream", "facts on a stream; what they mean is the machine's affair"},
 	{"bus/natsbus/federation", shell, "protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
+	{"bus/telemetry", shell, "protocol bus/natsbus", "github.com/prometheus/client_golang/* go.opentelemetry.io/otel/*", "only watches; no party decides by it"},
 	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
 
 	{"cluster-agent/fgd", pure, "", "", "placement in plain numbers, so that it can be held to the published program"},
@@ -99,6 +100,8 @@ var plan = []line{
 // other, so that they can be replaced in one place. A door need not stand yet.
 var doors = []struct{ library, door, why string }{
 	{"github.com/nats-io/", "bus/natsbus", "a party speaks through a bus.Port"},
+	{"github.com/prometheus/", "bus/telemetry", "what is measured, and under which names, is decided in one place"},
+	{"go.opentelemetry.io/", "bus/telemetry", "a job is one trace, whoever speaks of it"},
 	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},
 	{"github.com/tmc/langchaingo", "llm", "a model is asked through one door, and knows nothing of the market"},
 	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},

@@ -1,0 +1,186 @@
+package telemetry
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Bounds of what is remembered.
+const (
+	mostSites = 1024
+	mostJobs  = 65_536
+	others    = "others"
+)
+
+// metrics counts what a party heard and said.
+type metrics struct {
+	messages                *prometheus.CounterVec
+	round, award            prometheus.Histogram
+	offer                   *prometheus.HistogramVec
+	settled, energy, carbon *prometheus.CounterVec
+	paid                    *prometheus.GaugeVec
+	refused                 *prometheus.Desc
+	now                     func() time.Time
+	mu                      sync.Mutex
+	counts                  map[string]int // of the market
+	sites                   map[string]bool
+	submitted               map[protocol.JobID]time.Time // until awarded or refused
+	called                  time.Time
+	waiting                 prometheus.GaugeFunc
+}
+
+func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
+	buckets := prometheus.ExponentialBuckets(0.001, 2.5, 14) // 1 ms to 150 s
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		messages: counter("gridbid_messages_total", "Messages heard and said, by kind.", "kind", "way"),
+		round:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_round_seconds", Help: "From the call of a round to its outcome.", Buckets: buckets}),
+		award:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_award_seconds", Help: "From the submission of a job to its first award.", Buckets: buckets}),
+		offer:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gridbid_offer_seconds", Help: "From the call of a round to a site's offer.", Buckets: buckets}, []string{"site"}),
+		settled:  counter("gridbid_settled_total", "Jobs settled, by site.", "site"),
+		energy:   counter("gridbid_energy_joules_total", "Measured energy of settled jobs, facility's share included.", "site"),
+		carbon:   counter("gridbid_carbon_grams_total", "CO2-equivalent of settled jobs.", "site"),
+		paid:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gridbid_paid_dollars", Help: "Paid for settled jobs; negative when energy cost less than nothing."}, []string{"site"}),
+		refused:  prometheus.NewDesc("gridbid_refused_total", "What the market refused to read or do, by reason.", []string{"code"}, nil),
+		now:      now, sites: make(map[string]bool), submitted: make(map[protocol.JobID]time.Time),
+	}
+	m.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridbid_waiting_jobs", Help: "Jobs submitted and not yet awarded or refused."}, func() float64 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return float64(len(m.submitted))
+	})
+	r.MustRegister(m.messages, m.round, m.award, m.offer, m.settled, m.energy, m.carbon, m.paid, m.waiting, m,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Told counts what a party heard, and what it said to that. It is bus.Loop.Told.
+func (m *metrics) Told(heard, said []protocol.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now() // not when a message says it was said: that is another's clock
+	for _, x := range heard {
+		m.messages.WithLabelValues(x.Kind(), "heard").Inc()
+		m.heard(now, x)
+	}
+	cleared, called := false, false
+	for _, x := range said {
+		m.messages.WithLabelValues(x.Kind(), "said").Inc()
+		cleared = m.said(now, x) || cleared
+		_, call := x.Body.(protocol.Call)
+		called = called || call
+	}
+	if cleared && !m.called.IsZero() {
+		m.round.Observe(now.Sub(m.called).Seconds())
+		m.called = time.Time{}
+	}
+	if called {
+		m.called = now
+	}
+}
+
+func (m *metrics) heard(now time.Time, x protocol.Message) {
+	switch b := x.Body.(type) {
+	case protocol.Submit:
+		if _, known := m.submitted[b.Job.ID]; !known && len(m.submitted) < mostJobs {
+			m.submitted[b.Job.ID] = now
+		}
+	case protocol.Offer:
+		if !m.called.IsZero() {
+			m.offer.WithLabelValues(m.site(x.From.Site())).Observe(now.Sub(m.called).Seconds())
+		}
+	}
+}
+
+// said reports whether x is part of the outcome of a round.
+func (m *metrics) said(now time.Time, x protocol.Message) bool {
+	switch b := x.Body.(type) {
+	case protocol.Award:
+		if at, ok := m.submitted[b.Job]; ok {
+			m.award.Observe(now.Sub(at).Seconds())
+			delete(m.submitted, b.Job)
+		}
+		return true
+	case protocol.Hold:
+		return true
+	case protocol.Refuse:
+		delete(m.submitted, b.Job)
+		return true
+	case protocol.Settled:
+		site := m.site(b.Site)
+		delete(m.submitted, b.Job)
+		m.settled.WithLabelValues(site).Inc()
+		m.energy.WithLabelValues(site).Add(max(0, float64(b.Counted.Energy)/1e3))
+		m.carbon.WithLabelValues(site).Add(max(0, float64(b.Counted.Carbon)/1e3))
+		m.paid.WithLabelValues(site).Add(float64(b.Paid) / 1e6)
+	}
+	return false
+}
+
+// site returns the label of a site: names come from outside, and have a bound.
+func (m *metrics) site(name string) string {
+	if !m.sites[name] {
+		if len(m.sites) >= mostSites {
+			return others
+		}
+		m.sites[name] = true
+	}
+	return name
+}
+
+// Counted takes what a market refused until now, as Market.Counts has it.
+func (m *metrics) Counted(counts map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.counts == nil {
+		m.counts = make(map[string]int, len(counts))
+	}
+	for code, n := range counts {
+		m.counts[code] = n
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) { out <- m.refused }
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for code, n := range m.counts {
+		out <- prometheus.MustNewConstMetric(m.refused, prometheus.CounterValue, float64(n), code)
+	}
+}
+
+// dropped collects the refusals of a hub.
+type dropped struct{ hub *natsbus.Hub }
+
+var droppedDesc = prometheus.NewDesc("gridbid_dropped_total", "Messages that were not delivered, by speaker and reason.", []string{"speaker", "code"}, nil)
+
+// Describe implements prometheus.Collector.
+func (d dropped) Describe(out chan<- *prometheus.Desc) { out <- droppedDesc }
+
+// Collect implements prometheus.Collector.
+func (d dropped) Collect(out chan<- prometheus.Metric) {
+	byLabel := make(map[[2]string]uint64)
+	speakers := make(map[string]bool)
+	for _, r := range d.hub.Refusals() {
+		who := r.Speaker
+		if !speakers[who] && len(speakers) >= mostSites {
+			who = others
+		}
+		speakers[who] = true
+		byLabel[[2]string{who, r.Code}] += r.Count
+	}
+	for l, n := range byLabel {
+		out <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(n), l[0], l[1])
+	}
+}

@@ -1,0 +1,149 @@
+// Package telemetry shows what a party of a live federation does: metrics,
+// readiness, and traces in which one job is one trace across sites. It only
+// watches: no party decides by it.
+//
+// # Metrics and their cardinality
+//
+// For S sites (at most 1,024 have a name of their own, the rest is "others"):
+//
+//	gridbid_messages_total{kind,way}               2 for each of some 25 kinds
+//	gridbid_dropped_total{speaker,code}            10 for each speaker that was ever refused, mostly 0
+//	gridbid_refused_total{code}                    one for each reason of the market, some 25
+//	gridbid_round_seconds                          1 histogram of 14 buckets
+//	gridbid_award_seconds                          1 histogram of 14 buckets
+//	gridbid_offer_seconds{site}                    S histograms of 14 buckets
+//	gridbid_settled_total{site}                    S
+//	gridbid_energy_joules_total{site}              S
+//	gridbid_carbon_grams_total{site}               S
+//	gridbid_paid_dollars{site}                     S; a gauge, as energy may cost less than nothing
+//	gridbid_waiting_jobs                           1
+//
+// and those of the Go runtime and the process. No label holds a job, a tenant or
+// a text of a party.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config says what is shown of a party.
+type Config struct {
+	Who protocol.Party
+	// Endpoint takes traces by OTLP over HTTP, as in http://127.0.0.1:4318.
+	// Empty: no trace is made.
+	Endpoint string
+	// Ratio of the jobs that are traced, 0..1; 0 is all. Every party decides by
+	// the job alone, so a trace is whole or not there.
+	Ratio float64
+	// Exporter takes traces instead of Endpoint.
+	Exporter sdk.SpanExporter
+	// Now is the clock by which spans and waits are timed; nil is the computer's.
+	Now func() time.Time
+}
+
+// A Telemetry watches one party.
+type Telemetry struct {
+	*metrics
+	registry *prometheus.Registry
+	provider *sdk.TracerProvider // nil: no trace is made
+	tracer   *tracer
+
+	mu     sync.Mutex
+	checks []func() error
+}
+
+// New returns a telemetry. The caller closes it.
+func New(ctx context.Context, c Config) (*Telemetry, error) {
+	if c.Ratio < 0 || c.Ratio > 1 {
+		return nil, fmt.Errorf("telemetry: ratio %v: want 0..1", c.Ratio)
+	}
+	if c.Ratio == 0 {
+		c.Ratio = 1
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	t := &Telemetry{registry: prometheus.NewRegistry()}
+	t.metrics = newMetrics(t.registry, c.Now)
+	exporter := c.Exporter
+	if exporter == nil && c.Endpoint != "" {
+		var err error
+		if exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.Endpoint)); err != nil {
+			return nil, fmt.Errorf("telemetry: traces to %s: %w", c.Endpoint, err)
+		}
+	}
+	if exporter != nil {
+		t.provider = newProvider(c, exporter)
+		t.tracer = newTracer(t.provider, c)
+	}
+	return t, nil
+}
+
+// Watch has a hub's refusals counted, and what travels over it traced. Call it
+// before the first Join.
+func (t *Telemetry) Watch(hub *natsbus.Hub) {
+	t.registry.MustRegister(dropped{hub})
+	if t.tracer != nil {
+		hub.Tracer = t.tracer
+	}
+}
+
+// Check adds what must be well for the party to be ready. It is asked from
+// several goroutines.
+func (t *Telemetry) Check(ready func() error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.checks = append(t.checks, ready)
+}
+
+func (t *Telemetry) ready() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all error
+	for _, check := range t.checks {
+		all = errors.Join(all, check())
+	}
+	return all
+}
+
+// Handler serves /metrics, /healthz (the process answers) and /readyz (the
+// party does its work; 503 and why if it does not). It asks nobody who he is:
+// serve it on loopback.
+func (t *Telemetry) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := t.ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return mux
+}
+
+// Close sends what was traced and is not sent yet.
+func (t *Telemetry) Close(ctx context.Context) error {
+	if t.provider == nil {
+		return nil
+	}
+	t.tracer.endAll()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("telemetry: send the last traces: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/telemetry"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A party with a telemetry of its own, as if in a process of its own.
+type party struct {
+	*testing.T
+	who   protocol.Party
+	hub   *natsbus.Hub
+	port  bus.Port
+	tele  *telemetry.Telemetry
+	spans *tracetest.InMemoryExporter
+	mouth protocol.Mouth
+}
+
+func newParty(t *testing.T, srv *natsbus.Server, who protocol.Party) *party {
+	t.Helper()
+	p := &party{T: t, who: who, spans: tracetest.NewInMemoryExporter(), mouth: protocol.Mouth{Who: who}}
+	p.hub = dial(srv)
+	var err error
+	if p.tele, err = telemetry.New(t.Context(), telemetry.Config{Who: who, Exporter: keep{p.spans}}); err != nil {
+		t.Fatal(err)
+	}
+	p.tele.Watch(p.hub)
+	if p.port, err = p.hub.Join(t.Context(), who); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.port.Close() })
+	return p
+}
+
+// keep forgets nothing at the end.
+type keep struct{ *tracetest.InMemoryExporter }
+
+func (keep) Shutdown(context.Context) error { return nil }
+
+func (p *party) say(to protocol.Party, b protocol.Body) {
+	p.Helper()
+	m := p.mouth.Say(1, to, b)
+	if err := p.port.Say(p.Context(), m); err != nil {
+		p.Fatal(err)
+	}
+	p.tele.Told(nil, []protocol.Message{m})
+}
+
+func (p *party) hear() protocol.Message {
+	p.Helper()
+	select {
+	case m := <-p.port.Heard():
+		p.tele.Told([]protocol.Message{m}, nil)
+		return m
+	case <-time.After(30 * time.Second):
+		p.Fatal("heard nothing")
+	}
+	return protocol.Message{}
+}
+
+func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	submitter, market := newParty(t, srv, protocol.Submitter), newParty(t, srv, protocol.Coordinator)
+	oslo, lyon := newParty(t, srv, protocol.Agent("oslo")), newParty(t, srv, protocol.Agent("lyon"))
+	hands := newParty(t, srv, protocol.Hands("oslo"))
+	jobs := []protocol.Job{{ID: "train"}, {ID: "bake"}}
+	for _, j := range jobs {
+		submitter.say(protocol.Coordinator, protocol.Submit{Job: j})
+		market.hear()
+	}
+	market.say("", protocol.Call{Round: 1, Jobs: jobs})
+	for _, site := range []*party{oslo, lyon} {
+		site.hear()
+		site.say(protocol.Coordinator, protocol.Offer{Round: 1, Jobs: []protocol.Menu{{Job: "train"}, {Job: "bake"}}})
+		market.hear()
+	}
+	market.say(oslo.who, protocol.Award{Job: "train", Epoch: 1})
+	oslo.hear()
+	oslo.say(protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1})
+	market.hear()
+	oslo.say(hands.who, protocol.Launch{Job: jobs[0], Epoch: 1})
+	hands.hear()
+	hands.say(oslo.who, protocol.Exited{Job: "train", Epoch: 1})
+	oslo.hear()
+	oslo.say(protocol.Coordinator, protocol.Done{Job: "train", Epoch: 1})
+	market.hear()
+	market.say("", protocol.Settled{Job: "train", Site: "oslo", Counted: protocol.Bill{Energy: 5000, Money: 7}, Paid: 7})
+	lyon.hear()
+
+	type place struct {
+		parent trace.SpanID
+		who    protocol.Party
+		name   string
+	}
+	traces := make(map[trace.TraceID]map[trace.SpanID]place)
+	about := make(map[string][]trace.TraceID)
+	for _, p := range []*party{submitter, market, oslo, lyon, hands} {
+		if err := p.tele.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range p.spans.GetSpans() {
+			id := s.SpanContext.TraceID()
+			if traces[id] == nil {
+				traces[id] = make(map[trace.SpanID]place)
+			}
+			traces[id][s.SpanContext.SpanID()] = place{s.Parent.SpanID(), p.who, s.Name}
+			for _, a := range s.Attributes {
+				if a.Key == "gridbid.job" && !slices.Contains(about[a.Value.AsString()], id) {
+					about[a.Value.AsString()] = append(about[a.Value.AsString()], id)
+				}
+			}
+		}
+	}
+	if len(traces) != 2 || len(about["train"]) != 1 || len(about["bake"]) != 1 {
+		t.Fatalf("%d traces; of jobs %v", len(traces), about)
+	}
+	spans := traces[about["train"][0]]
+	roots, names := 0, make(map[string]int)
+	for id, s := range spans {
+		names[fmt.Sprintf("%s %s", s.who, s.name)]++
+		if s.parent == (trace.SpanID{}) {
+			roots++
+			if s.who != protocol.Submitter {
+				t.Errorf("the trace begins with %s of %s", s.name, s.who)
+			}
+		} else if _, ok := spans[s.parent]; !ok {
+			t.Errorf("%s of %s (%s) follows from nothing", s.name, s.who, id)
+		}
+	}
+	for _, s := range spans {
+		if from := spans[s.parent]; s.who == oslo.who && s.name == "award" && (from.who != protocol.Coordinator || from.name != "award") {
+			t.Errorf("oslo's award follows from %s of %s", from.name, from.who)
+		}
+	}
+	if roots != 1 {
+		t.Errorf("%d spans follow from nothing", roots)
+	}
+	for _, want := range []string{"submitter submit", "coordinator submit", "coordinator call", "agent/oslo call", "agent/lyon call", "agent/lyon offer",
+		"coordinator award", "agent/oslo award", "agent/oslo accept", "hands/oslo launch", "hands/oslo exited", "agent/oslo done", "coordinator settled", "agent/lyon settled"} {
+		if names[want] == 0 {
+			t.Errorf("no span %q; there are %v", want, names)
+		}
+	}
+	page := get(t, market.tele, "/metrics")
+	for _, want := range []string{
+		`gridbid_messages_total{kind="call",way="said"} 1`, `gridbid_messages_total{kind="offer",way="heard"} 2`, `gridbid_offer_seconds_count{site="lyon"} 1`,
+		`gridbid_round_seconds_count 1`, `gridbid_award_seconds_count 1`, `gridbid_settled_total{site="oslo"} 1`, `gridbid_energy_joules_total{site="oslo"} 5`,
+		`gridbid_waiting_jobs 1`, `go_goroutines`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}
+
+func get(t *testing.T, tele *telemetry.Telemetry, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	tele.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(w.Code, " ", string(body))
+}
+
+func dial(srv *natsbus.Server) *natsbus.Hub {
+	return natsbus.Dial(srv.URL(), natsbus.PasswordsOf(srv))
+}
+
+func TestReadiness(t *testing.T) {
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("no lease")
+	tele.Check(func() error { return why })
+	if got := get(t, tele, "/readyz"); !strings.HasPrefix(got, "503 no lease") {
+		t.Error(got)
+	}
+	if got := get(t, tele, "/healthz"); got != "200 ok\n" {
+		t.Error(got)
+	}
+	why = nil
+	if got := get(t, tele, "/readyz"); got != "200 ready\n" {
+		t.Error(got)
+	}
+	if err := tele.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := telemetry.New(t.Context(), telemetry.Config{Ratio: 2}); err == nil {
+		t.Error("traced twice of each job")
+	}
+}
+
+// Whatever sites call themselves and say, labels and memory stay bounded.
+func TestCardinalityIsBounded(t *testing.T) {
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mouth := protocol.Mouth{Who: protocol.Coordinator}
+	for i := range 70_000 {
+		id := protocol.JobID(fmt.Sprint(i))
+		tele.Told([]protocol.Message{mouth.Say(1, "", protocol.Submit{Job: protocol.Job{ID: id}})},
+			[]protocol.Message{mouth.Say(1, "", protocol.Settled{Job: "x" + id, Site: fmt.Sprint("s", i%2000)})})
+	}
+	tele.Counted(map[string]int{"said-twice": 3})
+	page := get(t, tele, "/metrics")
+	if n := strings.Count(page, "gridbid_settled_total{"); n != 1025 {
+		t.Errorf("%d sites have a label; want 1,024 and the others", n)
+	}
+	for _, want := range []string{"gridbid_waiting_jobs 65536", `gridbid_refused_total{code="said-twice"} 3`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package telemetry
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A job's trace has an id that follows from the job's, so that all parties
+// speak of the same trace and no header can lead one astray. The header says
+// which span of it a message comes from: one for each job that the message is
+// about, in its order.
+const (
+	header   = "Gridbid-Spans"
+	mostRows = 64     // jobs of one message that are traced
+	mostOpen = 10_000 // jobs whose last span is remembered
+)
+
+// origin is what every span of a job descends from.
+func origin(id protocol.JobID) trace.SpanContext {
+	sum := sha256.Sum256([]byte("gridbid job " + string(id)))
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID(sum[:16]), SpanID: trace.SpanID(sum[16:24]), TraceFlags: trace.FlagsSampled, Remote: true,
+	})
+}
+
+type jobKey struct{}
+
+// ids draws the ids of spans: the first span of a job has the ids that follow
+// from the job's, all others are random.
+type ids struct{}
+
+// NewIDs implements sdk.IDGenerator.
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if id, ok := ctx.Value(jobKey{}).(protocol.JobID); ok {
+		o := origin(id)
+		return o.TraceID(), o.SpanID()
+	}
+	var t trace.TraceID
+	for i := range t {
+		t[i] = byte(rand.Uint32())
+	}
+	return t, ids{}.NewSpanID(ctx, t)
+}
+
+// NewSpanID implements sdk.IDGenerator.
+func (ids) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
+	for s == (trace.SpanID{}) {
+		for i := range s {
+			s[i] = byte(rand.Uint32())
+		}
+	}
+	return s
+}
+
+func newProvider(c Config, exporter sdk.SpanExporter) *sdk.TracerProvider {
+	attributes := []attribute.KeyValue{attribute.String("service.name", "gridbid "+string(c.Who))}
+	if site := c.Who.Site(); site != "" {
+		attributes = append(attributes, attribute.String("gridbid.site", site))
+	}
+	return sdk.NewTracerProvider(
+		sdk.WithBatcher(exporter), sdk.WithIDGenerator(ids{}),
+		sdk.WithSampler(sdk.TraceIDRatioBased(c.Ratio)), // by the trace alone, so all parties agree
+		sdk.WithResource(resource.NewSchemaless(attributes...)),
+	)
+}
+
+// A tracer makes spans of what a party hears and says of a job: from hearing
+// something of it until saying something, and a moment for what it says.
+type tracer struct {
+	to  trace.Tracer
+	now func() time.Time
+
+	mu   sync.Mutex
+	jobs map[protocol.JobID]*list.Element // of *way
+	age  list.List                        // the job that was longest silent first
+}
+
+// A way is where a job is on its way through a party.
+type way struct {
+	id   protocol.JobID
+	last trace.SpanContext
+	open trace.Span // since something was heard; or nil
+}
+
+func newTracer(p *sdk.TracerProvider, c Config) *tracer {
+	return &tracer{to: p.Tracer("github.com/gridbid/gridbid/bus/telemetry"), now: c.Now, jobs: make(map[protocol.JobID]*list.Element)}
+}
+
+// Said implements natsbus.Tracer.
+func (t *tracer) Said(m protocol.Message, set func(key, value string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var spans []string
+	for _, id := range jobsOf(m) {
+		w := t.way(id)
+		span := t.start(w, m, trace.SpanKindProducer)
+		span.End(trace.WithTimestamp(t.now()))
+		w.end(t.now())
+		w.last = span.SpanContext()
+		spans = append(spans, w.last.SpanID().String())
+		t.forget(m, id)
+	}
+	if len(spans) > 0 {
+		set(header, strings.Join(spans, ","))
+	}
+}
+
+// Heard implements natsbus.Tracer.
+func (t *tracer) Heard(m protocol.Message, get func(key string) string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spans := strings.Split(get(header), ",")
+	for i, id := range jobsOf(m) {
+		w := t.way(id)
+		w.end(t.now())
+		if i < len(spans) && len(spans[i]) == 16 {
+			var from trace.SpanID
+			if _, err := hex.Decode(from[:], []byte(spans[i])); err == nil && from.IsValid() {
+				w.last = origin(id).WithSpanID(from)
+			}
+		}
+		w.open = t.start(w, m, trace.SpanKindConsumer)
+		w.last = w.open.SpanContext()
+		t.forget(m, id)
+	}
+}
+
+// start begins a span of a job, after the last that is known of it.
+func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Span {
+	ctx := context.Background()
+	name := m.Kind()
+	if _, first := m.Body.(protocol.Submit); first && !w.last.IsValid() {
+		ctx = context.WithValue(ctx, jobKey{}, w.id)
+	} else if !w.last.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, origin(w.id))
+	} else {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, w.last)
+	}
+	_, span := t.to.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(t.now()), trace.WithAttributes(
+		attribute.String("gridbid.job", string(w.id)), attribute.String("gridbid.from", string(m.From)), attribute.String("gridbid.to", string(m.To)),
+	))
+	return span
+}
+
+// way returns a job's, and forgets the one that was longest silent when there
+// are too many.
+func (t *tracer) way(id protocol.JobID) *way {
+	if e := t.jobs[id]; e != nil {
+		t.age.MoveToBack(e)
+		return e.Value.(*way)
+	}
+	if len(t.jobs) >= mostOpen {
+		t.drop(t.age.Front())
+	}
+	w := &way{id: id}
+	t.jobs[id] = t.age.PushBack(w)
+	return w
+}
+
+func (t *tracer) drop(e *list.Element) {
+	w := t.age.Remove(e).(*way)
+	w.end(t.now())
+	delete(t.jobs, w.id)
+}
+
+// forget drops a job when m ends it.
+func (t *tracer) forget(m protocol.Message, id protocol.JobID) {
+	switch m.Body.(type) {
+	case protocol.Settled, protocol.Refuse:
+		t.drop(t.jobs[id])
+	}
+}
+
+func (t *tracer) endAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.age.Len() > 0 {
+		t.drop(t.age.Front())
+	}
+}
+
+func (w *way) end(now time.Time) {
+	if w.open != nil {
+		w.open.End(trace.WithTimestamp(now))
+		w.open = nil
+	}
+}
+
+// jobsOf returns the jobs that m is about, each once.
+func jobsOf(m protocol.Message) (all []protocol.JobID) {
+	switch b := m.Body.(type) {
+	case protocol.Submit:
+		return []protocol.JobID{b.Job.ID}
+	case protocol.Launch:
+		return []protocol.JobID{b.Job.ID}
+	case protocol.Call:
+		for _, j := range b.Jobs[:min(len(b.Jobs), mostRows)] {
+			all = append(all, j.ID)
+		}
+	case protocol.Offer:
+		for _, menu := range b.Jobs[:min(len(b.Jobs), mostRows)] {
+			all = append(all, menu.Job)
+		}
+	default:
+		if id, ok := jobOf(m.Body); ok {
+			return []protocol.JobID{id}
+		}
+	}
+	return once(all)
+}
+
+// once drops what comes again: a hostile list may.
+func once(all []protocol.JobID) []protocol.JobID {
+	seen := make(map[protocol.JobID]bool, len(all))
+	kept := all[:0]
+	for _, id := range all {
+		if !seen[id] {
+			seen[id] = true
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// jobOf returns the one job that a message is about.
+func jobOf(b protocol.Body) (protocol.JobID, bool) {
+	switch b := b.(type) {
+	case protocol.Award:
+		return b.Job, true
+	case protocol.Hold:
+		return b.Job, true
+	case protocol.Refuse:
+		return b.Job, true
+	case protocol.Confirm:
+		return b.Job, true
+	case protocol.Cancel:
+		return b.Job, true
+	case protocol.Accept:
+		return b.Job, true
+	case protocol.Decline:
+		return b.Job, true
+	case protocol.Started:
+		return b.Job, true
+	case protocol.Exited:
+		return b.Job, true
+	case protocol.Lost:
+		return b.Job, true
+	case protocol.Ask:
+		return b.Job, true
+	case protocol.Answer:
+		return b.Job, true
+	case protocol.Done:
+		return b.Job, true
+	case protocol.Settled:
+		return b.Job, true
+	}
+	return "", false
+}

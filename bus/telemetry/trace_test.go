@@ -1,0 +1,44 @@
+package telemetry
+
+import (
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Jobs that never end, and headers that lie, cost bounded memory and lead no
+// trace astray.
+func TestTracesOfStrangersAreBounded(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	tele, err := New(t.Context(), Config{Who: protocol.Agent("oslo"), Exporter: spans, Ratio: 1e-9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mouth := protocol.Mouth{Who: protocol.Coordinator}
+	for i := range mostOpen + 100 {
+		id := protocol.JobID(fmt.Sprint(i))
+		m := mouth.Say(1, "", protocol.Started{Job: id})
+		for _, lie := range []string{"", "x", "0000000000000000", "zzzzzzzzzzzzzzzz", ",,,,", "00f067aa0ba902b7,00f067aa0ba902b7"} {
+			tele.tracer.Heard(m, func(string) string { return lie })
+		}
+		if w := tele.tracer.jobs[id].Value.(*way); w.last.TraceID() != origin(id).TraceID() {
+			t.Fatalf("job %s is in trace %s", id, w.last.TraceID())
+		}
+	}
+	if len(tele.tracer.jobs) != mostOpen || tele.tracer.age.Len() != mostOpen {
+		t.Errorf("%d jobs are remembered; want %d", len(tele.tracer.jobs), mostOpen)
+	}
+	call := protocol.Call{Jobs: make([]protocol.Job, 1000)}
+	for i := range call.Jobs {
+		call.Jobs[i].ID = protocol.JobID(fmt.Sprint("j", i/2))
+	}
+	if n := len(jobsOf(mouth.Say(1, "", call))); n != mostRows/2 {
+		t.Errorf("%d jobs of a call are traced; want %d", n, mostRows/2)
+	}
+	if err := tele.Close(t.Context()); err != nil || len(tele.tracer.jobs) != 0 {
+		t.Errorf("%d jobs are remembered at the end, %v", len(tele.tracer.jobs), err)
+	}
+}
