@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
@@ -152,6 +153,9 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		}
 	}
 	out := k.rule.Clear(in)
+	if len(r.offers) < max(len(k.sites), 1) {
+		k.soon(now, out.Decisions)
+	}
 	k.advisor.proof = out.Proof
 	for i, l := range r.lots {
 		d := out.Decisions[i]
@@ -169,6 +173,19 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		return said
 	}
 	return k.announce(now)
+}
+
+// heard is how soon a job is called again for which nobody has an option, when
+// somebody was not heard.
+const heard = 15 * time.Second
+
+// soon has jobs called again soon that no site has an option for.
+func (k *Market) soon(now protocol.Time, all []auction.Decision) {
+	for i := range all {
+		if d := &all[i]; d.Verdict == auction.Hold && d.Why.Code == protocol.NoOffer {
+			d.Until = min(d.Until, now.Add(heard))
+		}
+	}
 }
 
 // never reports whether a site that says c will never be able to run the job.

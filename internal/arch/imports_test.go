@@ -117,7 +117,7 @@ func keepsToItself(name, other string) string {
 // importsBothSides says of which packages one that is neither a main nor
 // scenarios is made, or "".
 func importsBothSides(p *pkg) string {
-	if p.main() || p.name == "scenarios" {
+	if p.main() || p.name == "scenarios" || p.name == "scenarios/faults" {
 		return ""
 	}
 	var seen [2]string

@@ -90,6 +90,7 @@ var plan = []line{
 	{"scenarios/bench", shell, "bus/membus protocol coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
 
 	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
+	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},

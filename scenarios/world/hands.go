@@ -84,6 +84,16 @@ func NewHands(site string, nodes []fleet.Node, table power.Table, start protocol
 // Begin begins a life of hands: see protocol.Mouth.
 func (h *Hands) Begin(life uint32) { h.mouth.Life = life }
 
+// Running returns what runs now, by end: for those who watch a play, not for who
+// decides in it.
+func (h *Hands) Running() []protocol.Launch {
+	out := make([]protocol.Launch, len(h.jobs))
+	for i, j := range h.jobs {
+		out[i] = j.launch
+	}
+	return out
+}
+
 // Due implements bus.Machine.
 func (h *Hands) Due() protocol.Time {
 	due := h.hour.Add(time.Hour)

@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "play this seed alone")
+	bug   = flag.String("bug", "", "with a bug of this name planted")
+	seeds = flag.Int("seeds", 800, "how many seeds to play")
+	first = flag.Uint64("first", 1, "the first of them")
+	until = flag.Duration("for", 0, "stop after so long, however many there are")
+)
+
+// Whatever happens to network, disks and processes, nothing is lost and nothing
+// runs twice.
+func TestNothingIsLostAndNothingTwice(t *testing.T) {
+	began := time.Now()
+	var sum Sum
+	n := 0
+	for ; n < *seeds && (*until == 0 || time.Since(began) < *until); n++ {
+		s := *first + uint64(n)
+		one, err := Play(s, Draw(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Add(one)
+	}
+	t.Logf("%d seeds in %v: %+v", n, time.Since(began).Round(time.Millisecond), sum)
+	if n >= 100 && (sum.Crashes == 0 || sum.Pauses == 0 || sum.Cuts == 0 || sum.Takeovers <= n || sum.Lost == 0 || sum.Repeated == 0 || sum.Ran < n || sum.Refused == 0) {
+		t.Errorf("some faults never happened: %+v", sum)
+	}
+}
+
+// A seed that went wrong, again, with its story.
+func TestSeed(t *testing.T) {
+	if *seed == 0 {
+		t.Skip("no -seed")
+	}
+	plan := Draw(*seed)
+	plan.Bug = Bug(*bug)
+	sum, err := Play(*seed, plan)
+	t.Logf("%+v\n%+v", plan, sum)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The oracle finds each bug that we plant, and says how to see it again.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for _, b := range []Bug{NoFencing, SayFirst, ForgetIDs, Unconfirmed} {
+		t.Run(string(b), func(t *testing.T) {
+			t.Parallel()
+			for s := uint64(1); s <= 400; s++ {
+				plan := Draw(s)
+				plan.Bug = b
+				_, err := Play(s, plan)
+				var wrong *Wrong
+				if errors.As(err, &wrong) {
+					if len(wrong.Story) < 5 || !strings.Contains(err.Error(), "-seed") {
+						t.Errorf("no story: %v", err)
+					}
+					t.Logf("found by seed %d: %s", s, wrong.What)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+func TestASeedIsAlwaysTheSamePlay(t *testing.T) {
+	for s := uint64(1); s <= 5; s++ {
+		x, err1 := Play(s, Draw(s))
+		y, err2 := Play(s, Draw(s))
+		if x != y || (err1 == nil) != (err2 == nil) {
+			t.Errorf("seed %d: %+v, then %+v", s, x, y)
+		}
+	}
+}
