@@ -24,7 +24,11 @@ type config struct {
 	NATSFile string          `yaml:"nats_file"`
 	NATS     *natsbus.Access `yaml:"nats"`
 	Simulate *simulateConfig `yaml:"simulate"`
-	Log      struct {
+	Traces   struct {
+		Endpoint string  `yaml:"endpoint"`
+		Ratio    float64 `yaml:"ratio"`
+	} `yaml:"traces"`
+	Log struct {
 		Level  string `yaml:"level"`
 		Format string `yaml:"format"`
 	} `yaml:"log"`

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
@@ -154,9 +156,17 @@ func (s setup) serve(ctx context.Context) error {
 		return err
 	}
 	hub.Log = s.log
+	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Agent(s.config.Site), Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio})
+	if err != nil {
+		return err
+	}
+	defer s.close(tele)
+	tele.Watch(hub)
+	tele.Check(hub.Ready)
+	cfg.Told = tele.Told
 	cfg.Far, cfg.Log = hub, s.log
 	if s.config.Listen != "" {
-		end, err := s.health()
+		end, err := s.health(tele.Handler())
 		if err != nil {
 			return err
 		}
@@ -165,17 +175,22 @@ func (s setup) serve(ctx context.Context) error {
 	return site.Run(ctx, cfg)
 }
 
-// health answers whether the process lives.
-func (s setup) health() (func(), error) {
+// close sends the last traces, if somebody takes them.
+func (s setup) close(tele *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := tele.Close(ctx); err != nil {
+		s.log.Warn("traces are lost", "err", err)
+	}
+}
+
+// health answers how the process does.
+func (s setup) health(handler http.Handler) (func(), error) {
 	listener, err := net.Listen("tcp", s.config.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	mux := http.NewServeMux()
-	ok := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
-	mux.HandleFunc("GET /healthz", ok)
-	mux.HandleFunc("GET /readyz", ok)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("health is closed", "err", err)

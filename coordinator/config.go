@@ -38,7 +38,11 @@ type config struct {
 	Host     string              `yaml:"host"`
 	Lease    span                `yaml:"lease"`
 	Market   marketConfig        `yaml:"market"`
-	Log      struct {
+	Traces   struct {
+		Endpoint string  `yaml:"endpoint"`
+		Ratio    float64 `yaml:"ratio"`
+	} `yaml:"traces"`
+	Log struct {
 		Level  string `yaml:"level"`
 		Format string `yaml:"format"`
 	} `yaml:"log"`

@@ -19,10 +19,12 @@ import (
 
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/lead"
 	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 const about = `coordinator runs the market of a live federation. Several may run: one leads, the
@@ -136,12 +138,22 @@ func (s setup) serve(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Coordinator, Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio})
+	if err != nil {
+		return err
+	}
+	defer s.close(tele)
+	tele.Watch(hub)
+	hub.Limits = natsbus.SiteLimits()
 	d := desk.New()
 	listener, err := net.Listen("tcp", s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := &http.Server{Handler: d.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	mux := http.NewServeMux()
+	mux.Handle("/", d.Handler())
+	mux.Handle("GET /metrics", tele.Handler())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the desk is closed", "err", err)
@@ -152,8 +164,17 @@ func (s setup) serve(ctx context.Context) error {
 	return lead.Run(ctx, lead.Config{
 		Hub: hub, Market: s.config.market(), Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
-		Desk:  d, Log: s.log,
+		Desk:  d, Log: s.log, Told: tele.Told, Counted: tele.Counted,
 	})
+}
+
+// close sends the last traces, if somebody takes them.
+func (s setup) close(tele *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := tele.Close(ctx); err != nil {
+		s.log.Warn("traces are lost", "err", err)
+	}
 }
 
 // hub reaches the server, or runs it.

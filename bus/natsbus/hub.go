@@ -2,6 +2,7 @@ package natsbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type Hub struct {
 	count [faults]atomic.Uint64
 
 	refused tally
+	open    atomic.Int64 // ports
 }
 
 // A Tracer may mark a message as it leaves, and reads the mark where it
@@ -122,6 +124,14 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	}
 	p.live(ctx)
 	return p, nil
+}
+
+// Ready says that no party is joined, or nil.
+func (h *Hub) Ready() error {
+	if h.open.Load() == 0 {
+		return errors.New("natsbus: not connected")
+	}
+	return nil
 }
 
 // Counts says what became of the messages that reached a hub's parties. One

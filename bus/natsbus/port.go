@@ -42,6 +42,7 @@ func newPort(h *Hub, who protocol.Party, pending int) *port {
 const outbound = 64
 
 func (p *port) live(ctx context.Context) {
+	p.hub.open.Add(1)
 	p.forget = context.AfterFunc(ctx, func() { p.end(nil) })
 	var t *turnstile
 	if l := p.hub.Limits; l != nil {
@@ -81,6 +82,7 @@ func (p *port) fail(err error) {
 func (p *port) listen(t *turnstile) {
 	defer close(p.finish)
 	defer close(p.heard)
+	defer p.hub.open.Add(-1)
 	defer p.hangUp()
 	for {
 		msg, ok := p.next(t)

@@ -30,6 +30,9 @@ type Config struct {
 	Log    *slog.Logger
 	// Told is shown what the coordinator heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
+	// Counted is shown how often the market has refused what, by reason; nil
+	// is nobody.
+	Counted func(map[string]int)
 }
 
 // again is how long it waits after a term that failed.
@@ -88,7 +91,12 @@ func term(outer context.Context, cfg Config) error {
 	}
 	cfg.Log.Info("leading", "term", t.Life(), "facts", n)
 	cfg.Desk.Lead(t.Life())
-	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Told: cfg.told}
+	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Told: func(heard, said []protocol.Message) {
+		cfg.told(heard, said)
+		if cfg.Counted != nil {
+			cfg.Counted(m.Counts())
+		}
+	}}
 	if err := loop.Run(ctx, port, m); err != nil {
 		return fmt.Errorf("lead: %w", err)
 	}
