@@ -2,10 +2,14 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // JSON returns m on one line for people: field names as in this package but in
@@ -28,9 +32,22 @@ func JSON(m Message) ([]byte, error) {
 	return append(appendJSON(out, reflect.ValueOf(m.Body)), '}'), nil
 }
 
+// quote appends s as JSON, with escapes for all that is not printable: names come
+// from outside, and the line may go to a terminal.
 func quote(out []byte, s string) []byte {
 	text, _ := json.Marshal(s) // a string always has a JSON form
-	return append(out, text...)
+	for _, r := range string(text) {
+		switch {
+		case unicode.IsPrint(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }
 
 func appendJSON(out []byte, v reflect.Value) []byte {

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"errors"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,58 +12,162 @@ import (
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/attack"
 	"github.com/gridbid/gridbid/scenarios/bench"
 )
 
-// newBenchExplainCommand is `gridbid bench explain`: a set of questions asked of
-// one run.
+// explainFlags is what `gridbid bench explain` was told.
+type explainFlags struct {
+	ledgerFlag
+	questions, adversarial string
+	auctions               int
+	seed                   uint64
+	asJSON                 bool
+}
+
+// newBenchExplainCommand is `gridbid bench explain`: what explains and advises,
+// asked and attacked.
 func newBenchExplainCommand() *cobra.Command {
-	var f ledgerFlag
-	var questions string
+	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain --questions FILE",
-		Short: "ask a run a set of questions, and count those read right",
-		Long: `Ask a run every question of a set, in its own words and in others, with names of
-the run in place of $D, $J and the like. Counted is how each was read: right;
-declined, which costs a second try; or wrong, which must not be. It fails if a
-question in its own words is not read right, or any is read wrong.`,
-		Example: `  gridbid bench explain --questions questions.yaml`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := os.ReadFile(questions)
-			if err != nil {
-				return badInput{err}
-			}
-			all, err := bench.ReadQuestions(text)
-			if err != nil {
-				return badInput{err}
-			}
-			path, err := f.path()
-			if err != nil {
-				return err
-			}
-			log, book := chat.New(nil), record.New(record.Config{})
-			if err := readLedger(path, nil, cmd.ErrOrStderr(), func(m protocol.Message) error { log.Add(m); book.Add(m); return nil }); err != nil {
-				return err
-			}
-			read := bench.Explain(log, book, all)
-			if err := bench.WriteExplained(cmd.OutOrStdout(), read); err != nil {
-				return err
-			}
-			bad := 0
-			for _, e := range read {
-				if e.Verdict == "wrong" || e.Canonical && e.Verdict == "declined" {
-					bad++
-				}
-			}
-			if bad > 0 {
-				return errors.New(fmt.Sprint(bad, " of the questions are not read as they should be"))
-			}
-			return nil
-		},
+		Use:   "explain",
+		Short: "ask a run a set of questions, and attack what explains and advises",
+		Long: `Try what explains decisions and what may advise on them. It needs no model: its
+models are scripts that lie, and servers on loopback that misbehave.
+
+  questions   every question of --questions, asked of a run: how many are read
+              right; declined, which costs a second try; or wrong, which must
+              not be. Names of the run stand in place of $D, $J and the like
+  attacks     every attack of --adversarial, on every surface: names, notes and
+              questions; bids that cannot be true; servers that misbehave
+  auctions    so many random auctions under hostile judges: every award is held
+              to what was offered, to the band and to the purse
+  hang        a live market beside a server that hangs: how long after its
+              budget awards are said
+  days        a day with the model's port closed, beside every fault of a
+              server, and from its verdicts without the model
+
+It fails if a question in its own words is not read right, any is read wrong, or
+anything does not hold.`,
+		Example: `  gridbid bench explain --questions questions.yaml --adversarial adversarial.yaml
+  gridbid bench explain --auctions 0 --adversarial more.yaml --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.explain(cmd) },
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run to ask, as replay wrote it")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
-	cmd.Flags().StringVar(&questions, "questions", "", "question set, as YAML: id, q, alt, truth")
+	cmd.Flags().StringVar(&f.questions, "questions", "", "question set `FILE`, as YAML: id, q, alt, truth")
+	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "set of attacks `FILE`, as YAML: payloads, bids, models")
+	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "random auctions; 0 leaves out auctions, hang and days")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the random auctions")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write what came of it as JSON")
 	return cmd
+}
+
+// An explained is `gridbid bench explain --json`, schema version 1.
+type explained struct {
+	Schema    int               `json:"schema"`
+	Questions []bench.Explained `json:"questions,omitempty"`
+	Rows      []attack.Row      `json:"rows,omitempty"`
+}
+
+func (f *explainFlags) explain(cmd *cobra.Command) error {
+	got := explained{Schema: 1}
+	bad := 0
+	if f.questions != "" {
+		read, err := f.ask(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		for _, e := range read {
+			if e.Verdict == "wrong" || e.Canonical && e.Verdict == "declined" {
+				bad++
+			}
+		}
+		got.Questions = read
+	}
+	rows, err := f.attack(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	got.Rows = rows
+	if err := f.tell(cmd.OutOrStdout(), got); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("bench: %d of the questions are not read as they should be", bad)
+	}
+	if n := attack.Broken(rows); n > 0 {
+		return fmt.Errorf("bench: %d of %d things tried did not hold", n, len(rows))
+	}
+	return nil
+}
+
+func (f *explainFlags) ask(talk io.Writer) ([]bench.Explained, error) {
+	text, err := os.ReadFile(f.questions)
+	if err != nil {
+		return nil, badInput{err}
+	}
+	all, err := bench.ReadQuestions(text)
+	if err != nil {
+		return nil, badInput{err}
+	}
+	path, err := f.path()
+	if err != nil {
+		return nil, err
+	}
+	log, book := chat.New(nil), record.New(record.Config{})
+	if err := readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); book.Add(m); return nil }); err != nil {
+		return nil, err
+	}
+	return bench.Explain(log, book, all), nil
+}
+
+// attack runs the parts that were asked for.
+func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attack.Row, err error) {
+	progress := func(what string) func(int, int) {
+		return func(done, of int) { fmt.Fprintf(talk, "\r%s %d of %d", what, done, of) }
+	}
+	if f.adversarial != "" {
+		text, err := os.ReadFile(f.adversarial)
+		if err != nil {
+			return nil, badInput{err}
+		}
+		set, err := attack.Read(text)
+		if err != nil {
+			return nil, badInput{fmt.Errorf("%s: %w", f.adversarial, err)}
+		}
+		if rows, err = set.Run(ctx, progress("attack")); err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(talk)
+	}
+	if f.auctions <= 0 {
+		return rows, nil
+	}
+	auctions, err := attack.Auctions(ctx, f.auctions, f.seed, progress("auction"))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(talk)
+	hang, err := attack.Hang(ctx, 99)
+	if err != nil {
+		return nil, err
+	}
+	days, err := attack.Day(ctx)
+	return append(append(append(rows, auctions...), hang), days...), err
+}
+
+func (f *explainFlags) tell(out io.Writer, got explained) error {
+	if f.asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(got)
+	}
+	if got.Questions != nil {
+		if err := bench.WriteExplained(out, got.Questions); err != nil {
+			return err
+		}
+	}
+	return attack.Write(out, got.Rows)
 }

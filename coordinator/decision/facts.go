@@ -68,11 +68,20 @@ func (b *builder) answer(a record.Answer) {
 		id := b.bid(a.Site, p, message(a.Said))
 		won := d.Kind == "award" && d.Site == a.Site && p.Option == d.Option.Option
 		if won && b.out.Winner == nil {
-			b.out.Winner, b.out.Path = &id, "rule"
+			b.out.Winner, b.out.Path = &id, path(d.Why)
 		} else if b.cheap == "" || p.Terms.Total() < b.least {
 			b.cheap, b.least = id, p.Terms.Total()
 		}
 	}
+}
+
+// path says who chose the winner. A judge whose answer did not count left the
+// choice to the rule.
+func path(why protocol.Reason) string {
+	if why.Code == protocol.Judged {
+		return "judge"
+	}
+	return "rule"
 }
 
 func (b *builder) next(site string, feasible bool) *Bid {
@@ -125,7 +134,7 @@ func (b *builder) decided() {
 	}
 	if d.Kind == "award" && b.out.Winner == nil { // of an option that no message on the ledger offered
 		id := b.bid(d.Site, d.Option, said)
-		b.out.Winner, b.out.Path = &id, "rule"
+		b.out.Winner, b.out.Path = &id, path(d.Why)
 	}
 	if d.Kind != "award" {
 		return

@@ -13,27 +13,31 @@ const Memory = 64
 
 // Bounds of a factor, in thousandths of the bid.
 const (
-	Honest  protocol.Milli = 1000   // bids are taken as said
-	Untrue  protocol.Milli = 10_000 // the most that a bid is held to be short by
-	benefit                = 4      // honest jobs that a site is credited with before its first
-	spread                 = 1.645  // standard errors above the mean: 95 % one-sided
+	Honest   protocol.Milli = 1000   // bids are taken as said
+	Untrue   protocol.Milli = 10_000 // the most that a bid is held to be short by
+	benefit                 = 4      // honest jobs that a site is credited with before its first
+	spread                  = 1.645  // standard errors above the mean: 95 % one-sided
+	forecast                = 1.5    // measured carbon over bid carbon that an honest forecast may be off by
 )
 
-// Trust remembers, for each site, how its measured energy compared with what
-// it bid. The zero Trust takes every site as honest.
+// Trust remembers, for each site, how its measured energy and carbon compared
+// with what it bid. The zero Trust takes every site as honest.
 type Trust struct {
 	sites map[string]*past
 }
 
 // A past is a ring of a site's latest jobs.
 type past struct {
-	bid, measured [Memory]float64 // millijoules, facility's share included
-	n             int             // jobs ever seen
-	factor        protocol.Milli
+	energy, carbon sample // millijoules and milligrams, facility's share included
+	n              int    // jobs ever seen
+	factor         protocol.Milli
 }
 
-// Observe remembers a finished job of a site. Energies below zero count as
-// zero; a bid of no energy for a job that took some counts against the site.
+// A sample is what was bid and measured, job by job.
+type sample struct{ bid, measured [Memory]float64 }
+
+// Observe remembers a finished job of a site. Amounts below zero count as zero;
+// a bid of nothing for a job that took some counts against the site.
 func (t *Trust) Observe(site string, bid, measured protocol.Bill) {
 	p := t.sites[site]
 	if p == nil {
@@ -44,14 +48,17 @@ func (t *Trust) Observe(site string, bid, measured protocol.Bill) {
 		t.sites[site] = p
 	}
 	i := p.n % Memory
-	p.bid[i], p.measured[i] = float64(max(0, bid.Energy)), float64(max(0, measured.Energy))
+	p.energy.bid[i], p.energy.measured[i] = float64(max(0, bid.Energy)), float64(max(0, measured.Energy))
+	p.carbon.bid[i], p.carbon.measured[i] = float64(max(0, bid.Carbon)), float64(max(0, measured.Carbon))
 	p.n++
 	p.factor = p.weigh()
 }
 
 // Factor returns what a site's bids are to be multiplied by, in thousandths:
 // [Honest] for a site that keeps its word or is not known, more for one whose
-// jobs take more energy than it says, at most [Untrue].
+// jobs take more energy than it says, or far more carbon, at most [Untrue]. A
+// bid's carbon is by a forecast of the grid, so what an honest forecast may be
+// off by counts for nothing.
 //
 // METHOD, Trust: max(1, upper confidence of the ratio measured / bid).
 func (t *Trust) Factor(site string) protocol.Milli {
@@ -61,36 +68,39 @@ func (t *Trust) Factor(site string) protocol.Milli {
 	return Honest
 }
 
-// weigh returns the factor that the remembered jobs give.
-//
-// With bids b and measurements m of n jobs, the ratio of sums r = Σm / Σb
-// weighs a job by its energy, so small honest jobs do not cover a large lie.
-// Its standard error is that of a ratio estimator,
-// e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb. Both are drawn towards honesty by the
-// benefit of doubt k: factor = (n (r + 1.645 e) + k) / (n + k).
+// weigh returns the factor that the remembered jobs give. Ratios are drawn
+// towards honesty by the benefit of doubt k: factor = (n upper + k) / (n + k).
 func (p *past) weigh() protocol.Milli {
 	n := min(p.n, Memory)
+	upper := max(p.energy.upper(n), p.carbon.upper(n)/forecast)
+	factor := (float64(float64(n)*upper) + benefit) / float64(n+benefit)
+	return max(Honest, min(Untrue, protocol.Milli(math.Round(min(factor, 1000)*1000))))
+}
+
+// upper returns the upper confidence of measured over bid, of n jobs. With bids
+// b and measurements m, the ratio of sums r = Σm / Σb weighs a job by its size,
+// so small honest jobs do not cover a large lie. Its standard error is that of a
+// ratio estimator, e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb; upper is r + 1.645 e.
+func (s *sample) upper(n int) float64 {
 	var bid, measured float64
 	for i := range n {
-		bid += p.bid[i]
-		measured += p.measured[i]
+		bid += s.bid[i]
+		measured += s.measured[i]
 	}
 	switch {
 	case bid == 0 && measured == 0:
-		return Honest
+		return 1
 	case bid == 0:
-		return Untrue
+		return math.Inf(1)
 	}
 	r := measured / bid
 	var off float64
 	for i := range n {
-		d := p.measured[i] - float64(r*p.bid[i])
+		d := s.measured[i] - float64(r*s.bid[i])
 		off += float64(d * d)
 	}
-	upper := r
 	if n > 1 {
-		upper += float64(spread * math.Sqrt(off*float64(n)/float64(n-1)) / bid)
+		r += float64(spread * math.Sqrt(off*float64(n)/float64(n-1)) / bid)
 	}
-	factor := (float64(float64(n)*upper) + benefit) / float64(n+benefit)
-	return max(Honest, min(Untrue, protocol.Milli(math.Round(min(factor, 1000)*1000))))
+	return r
 }

@@ -120,3 +120,25 @@ func TestTrustRestsOnASitesOwnLastJobsAlone(t *testing.T) {
 		}
 	})
 }
+
+// Energy can be honest and carbon not; a forecast that is off is no lie.
+func TestALieAboutCarbonCostsTrustAndAForecastDoesNot(t *testing.T) {
+	bill := func(energy protocol.Millijoules, carbon protocol.Milligrams) protocol.Bill {
+		return protocol.Bill{Energy: energy, Carbon: carbon}
+	}
+	var trust Trust
+	for i := range 40 {
+		trust.Observe("liar", bill(1e9, 1_000), bill(1e9, 3_000))
+		off := protocol.Milligrams(700 + 600*(i%2)) // 30 % either way
+		trust.Observe("guesser", bill(1e9, 1_000), bill(1e9, off))
+		trust.Observe("free", bill(1e9, 0), bill(1e9, 0))
+	}
+	if f := trust.Factor("liar"); f < 1800 {
+		t.Errorf("a third of the carbon gives %d", f)
+	}
+	for _, site := range []string{"guesser", "free"} {
+		if f := trust.Factor(site); f != Honest {
+			t.Errorf("%s has %d; want %d", site, f, Honest)
+		}
+	}
+}

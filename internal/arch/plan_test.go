@@ -52,6 +52,7 @@ var plan = []line{
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
 	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
+	{"coordinator/wording", pure, "protocol coordinator/decision", "", "what a model may make of a decision record, and what holds it to that"},
 	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
@@ -62,7 +63,7 @@ var plan = []line{
 	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
-	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/record coordinator/narrate", "", "puts the market's questions to a model, and reads what comes back"},
+	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/decision coordinator/wording", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
 	{"coordinator/board", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
@@ -93,6 +94,8 @@ var plan = []line{
 	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
+	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
+
 	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }

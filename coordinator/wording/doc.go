@@ -1,0 +1,70 @@
+// Package wording is what a model may make of a decision record, and the checks
+// that hold it to that.
+//
+// There are two levels above the template of package narrate. At [Select] a
+// model chooses and orders sentences that are ready: it adds no word. At [Prose]
+// it writes sentences in which every figure and every reason is a reference to a
+// fact, {{F3}} or {{R1}}, from a closed list of words; code prints the facts.
+// What breaks a rule is refused as a whole, and the caller falls back.
+//
+// [Claims] is the check for text from elsewhere: every figure in it must be a
+// fact of the record.
+//
+// A record holds what tenants wrote in two fields only, and no request shows
+// them.
+package wording
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/decision"
+)
+
+// A Request is what to ask a model. Schema is the JSON Schema of its reply.
+type Request struct {
+	System, User, Name string
+	Schema             json.RawMessage
+}
+
+// Bounds of a narration, those of its schema.
+const (
+	mostSentences = 5
+	mostRunes     = 240
+	mostReply     = 8 << 10
+)
+
+// siteOf returns which site a fact is about, or "".
+func siteOf(d decision.Record, f decision.Fact) string {
+	i := slices.IndexFunc(d.Bids, func(b decision.Bid) bool { return b.ID == f.Subject })
+	if i < 0 {
+		return ""
+	}
+	return d.Bids[i].Site
+}
+
+// sites returns the names of all sites of a record.
+func sites(d decision.Record) (names []string) {
+	for _, b := range d.Bids {
+		if !slices.Contains(names, b.Site) {
+			names = append(names, b.Site)
+		}
+	}
+	return names
+}
+
+// winner returns the site that won, or "".
+func winner(d decision.Record) string {
+	if d.Winner == nil {
+		return ""
+	}
+	return siteOf(d, decision.Fact{Subject: *d.Winner})
+}
+
+func schemaOf(v any) json.RawMessage {
+	s, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // maps and strings always marshal
+	}
+	return s
+}

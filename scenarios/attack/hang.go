@@ -1,0 +1,196 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Of the live market that waits for a model which hangs.
+const (
+	budget = 50 * time.Millisecond
+	grace  = 10 * time.Millisecond
+	gather = 10 * time.Millisecond
+	awards = 42
+)
+
+// Hang runs a live market whose model server hangs, each time in another way,
+// and measures how long after its budget so many awards are said.
+func Hang(ctx context.Context, awards int) (Row, error) {
+	row := Row{ID: "hang", What: "a live market beside a model server that hangs"}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var over []time.Duration
+	hangs := slices.DeleteFunc(rogue.Faults(), func(b rogue.Bad) bool { return b.Fault != string(llm.Late) })
+	for i := 0; len(over) < awards; i++ {
+		s, err := rogue.Start(hangs[i%len(hangs)].Do)
+		if err != nil {
+			return row, err
+		}
+		model, err := llm.Open(llm.Config{URL: s.URL(), Model: "m"})
+		if err != nil {
+			s.Close()
+			return row, err
+		}
+		before := len(over)
+		err = live(ctx, advise.NewJudge(model, time.Now), func(d time.Duration) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			over = append(over, d)
+			return len(over) < before+3 // then the breaker opens
+		})
+		s.Close()
+		if err != nil {
+			return row, err
+		}
+	}
+	slices.Sort(over)
+	p99, most := over[len(over)*99/100], over[len(over)-1]
+	row.Held = p99 <= grace
+	row.Detail = fmt.Sprintf("%d awards, budget %v: said %v after its end at the median, %v at the 99th percentile, %v at most; want at most %v",
+		len(over), budget, over[len(over)/2].Round(time.Microsecond), p99.Round(time.Microsecond), most.Round(time.Microsecond), grace)
+	return row, nil
+}
+
+// live runs a market, two sites, a submitter and a judge as long as each of its
+// awards is followed by more.
+func live(ctx context.Context, judge *advise.Judge, more func(time.Duration) bool) error {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	advice := market.Advice{Ease: 100, Purse: 1000, Budget: budget, Calls: 1 << 30,
+		Notes: []market.Notice{{Note: protocol.Note{ID: "N1", Site: "oslo", Text: "prefer it"}}}}
+	m := market.New(market.Config{Advice: advice, Gather: gather, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 4}))
+	clock := func() protocol.Time { return protocol.At(time.Now()) }
+	hub := new(membus.Hub)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer done()
+	for who, machine := range map[protocol.Party]bus.Machine{
+		protocol.Coordinator: &watched{Machine: m, saw: func(d time.Duration) {
+			if !more(d) {
+				done()
+			}
+		}},
+		protocol.Agent("lyon"): &seller{site: "lyon", money: 1_000_000, mouth: protocol.Mouth{Who: protocol.Agent("lyon")}},
+		protocol.Agent("oslo"): &seller{site: "oslo", money: 1_010_000, mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
+		protocol.Submitter:     &buyer{mouth: protocol.Mouth{Who: protocol.Submitter}},
+	} {
+		port, err := hub.Join(ctx, who)
+		if err != nil {
+			return err
+		}
+		wg.Go(func() { _ = bus.Live(ctx, port, machine) }) // it ends with ctx
+	}
+	port, err := hub.Join(ctx, protocol.Judge)
+	if err != nil {
+		return err
+	}
+	if err := judge.Serve(ctx, port, clock); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// A watched market notes how long after a question's budget its awards are said.
+type watched struct {
+	bus.Machine
+	asked time.Time
+	saw   func(time.Duration)
+}
+
+// Step implements bus.Machine.
+func (w *watched) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	return w.watch(w.Machine.Step(now, m))
+}
+
+// Tick implements bus.Machine.
+func (w *watched) Tick(now protocol.Time) []protocol.Message { return w.watch(w.Machine.Tick(now)) }
+
+func (w *watched) watch(said []protocol.Message) []protocol.Message {
+	for _, m := range said {
+		switch m.Body.(type) {
+		case protocol.Ask:
+			w.asked = time.Now()
+		case protocol.Award:
+			if !w.asked.IsZero() {
+				w.saw(time.Since(w.asked) - budget)
+			}
+			w.asked = time.Time{}
+		}
+	}
+	return said
+}
+
+// A seller offers one GPU for every job, at its price.
+type seller struct {
+	site  string
+	money protocol.Microdollars
+	mouth protocol.Mouth
+	hello bool
+}
+
+// Step implements bus.Machine.
+func (s *seller) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	switch b := m.Body.(type) {
+	case protocol.Call:
+		o := protocol.Offer{Round: b.Round, Room: []protocol.Room{{Model: "V100", From: now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{100_000}, Total: 100_000}}}
+		for _, j := range b.Jobs {
+			o.Jobs = append(o.Jobs, protocol.Menu{Job: j.ID, Options: []protocol.Option{{
+				Start: m.At, Finish: m.At.Add(time.Hour), Model: "V100", Money: s.money, Energy: 1e9,
+			}}})
+		}
+		return []protocol.Message{s.mouth.Say(now, protocol.Coordinator, o)}
+	case protocol.Award:
+		return []protocol.Message{s.mouth.Say(now, protocol.Coordinator, protocol.Accept{Job: b.Job, Epoch: b.Epoch})}
+	}
+	return nil
+}
+
+// Tick implements bus.Machine.
+func (s *seller) Tick(now protocol.Time) []protocol.Message {
+	s.hello = true
+	return []protocol.Message{s.mouth.Say(now, protocol.Coordinator, protocol.Hello{Site: s.site})}
+}
+
+// Due implements bus.Machine.
+func (s *seller) Due() protocol.Time {
+	if s.hello {
+		return 0
+	}
+	return 1
+}
+
+// A buyer submits the next job when the last has a place.
+type buyer struct {
+	mouth protocol.Mouth
+	due   protocol.Time
+	n     int
+}
+
+// Step implements bus.Machine.
+func (b *buyer) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }
+
+// Tick implements bus.Machine.
+func (b *buyer) Tick(now protocol.Time) []protocol.Message {
+	b.due = now.Add(gather + budget + 40*time.Millisecond)
+	b.n++
+	return []protocol.Message{b.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+		ID: protocol.JobID(fmt.Sprint("job-", b.n)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(8 * time.Hour),
+	}})}
+}
+
+// Due implements bus.Machine.
+func (b *buyer) Due() protocol.Time { return max(b.due, 1) }

@@ -1,0 +1,252 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// secret is the key of every model here; no surface may show it.
+const secret = llm.Key("sk-attacked-0123456789abcdef")
+
+// manners returns what a server does that behaves as described. What is not
+// recognized is tried in every way there is.
+func manners(what string) (ways []rogue.Bad, known bool) {
+	what = strings.ToLower(what)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(what, w) })
+	}
+	named := func(words ...string) {
+		for _, b := range append(rogue.Faults(), rogue.OfOpenAI()...) {
+			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(b.Name, w) }) {
+				ways = append(ways, b)
+			}
+		}
+	}
+	says := func(name, text string) { ways = append(ways, rogue.Bad{Name: name, Do: rogue.Say(text)}) }
+	switch {
+	case has("verdict", "bid") && has("infeasible", "outside", "not offered", "unknown", "another", "names"):
+		says("a handle that was not offered", pick("k99"))
+		says("a site's name", pick("coal"))
+		says("a bid's number", pick("B-14-1"))
+	case has("after the budget", "too late", "late verdict"):
+		ways = append(ways, rogue.Bad{Name: "a verdict after the budget", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
+			time.Sleep(3 * patience)
+			rogue.Say(pick("k1"))(w, r, body)
+		}})
+	case has("order", "first shown", "position"):
+		ways = append(ways, rogue.Bad{Name: "the first shown", Do: rogue.Answer(firstShown)})
+	case has("429", "500", "retry"):
+		named("429", "500")
+	case has("tool"):
+		named("tool", "arguments")
+	case has("echo", "api key", "prompt"):
+		ways = append(ways, rogue.Bad{Name: "echoes all it knows", Do: echo}, rogue.Bad{Name: "echoes in a verdict", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
+			rogue.Say(fmt.Sprintf(`{"choice":%q,"reason":%q}`, r.Header.Get("Authorization"), body))(w, r, body)
+		}})
+	case has("html"):
+		named("HTML")
+	case has("null", "choices"):
+		named("null", "choices", "{}")
+	case has("hang", "never answers", "no answer"):
+		named("hangs", "byte a second")
+	case has("stream", "half", "cut", "closes", "partial"):
+		named("streams", "half-way", "cuts", "most tokens")
+	case has("empty", "nothing"):
+		named("nothing", "empty", "{}")
+	case has("mib", "megabyte", "large", "long", "huge", "big"):
+		named("megabytes")
+	case has("refus", "filter"):
+		named("refuses", "filters")
+	case has("connection", "closed port", "unreachable", "down"):
+		named("closes at once")
+	case has("json", "schema", "prose"):
+		says("prose", "I would choose k1.")
+		says("prose round the object", "Sure: "+pick("k1"))
+		says("another field", `{"choice":"k1","reason":"operator_note","cost":0}`)
+		named("JSON")
+	default:
+		return append(rogue.Faults(), rogue.OfOpenAI()...), false
+	}
+	return ways, true
+}
+
+// patience is the budget of days in which a server may hang.
+const patience = 30 * time.Millisecond
+
+func firstShown(body []byte) string {
+	_, after, _ := bytes.Cut(body, []byte("- k"))
+	return pick("k" + string(after[:1]))
+}
+
+// echo answers with the headers and the body of the request, as an error.
+func echo(w http.ResponseWriter, r *http.Request, body []byte) {
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprintf(w, "%v %s", r.Header, body)
+}
+
+// server plays a day beside a server that misbehaves, in each way that what
+// describes, and holds its figures to those of a day without a model.
+func server(ctx context.Context, what string) (Row, error) {
+	if strings.Contains(strings.ToLower(what), "narration") {
+		return narration(ctx, what)
+	}
+	ways, known := manners(what)
+	r, err := beside(ctx, ways)
+	if !known {
+		r.Detail = "not recognized, so tried in every way: " + r.Detail
+	}
+	return r, err
+}
+
+// Day plays a day with the port of the model closed, one in which its server
+// fails in every way, and one whose verdicts are played again without it.
+func Day(ctx context.Context) ([]Row, error) {
+	gone, err := rogue.Start(rogue.Say("{}"))
+	if err != nil {
+		return nil, err
+	}
+	closed := gone.URL()
+	gone.Close()
+	s, advice := stage(60)
+	plain, err := rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	model, err := llm.Open(llm.Config{URL: closed, Model: "m", Key: secret})
+	if err != nil {
+		return nil, err
+	}
+	r, err := play(ctx, s, advice, advise.NewJudge(model, time.Now).Sit(ctx))
+	if err != nil {
+		return nil, err
+	}
+	rows := []Row{{"closed", "a day with the model's port closed", r.asked() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
+		fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.asked())}}
+	all, err := beside(ctx, append(rogue.Faults(), rogue.OfOpenAI()...))
+	if err != nil {
+		return nil, err
+	}
+	all.ID, all.What = "faults", "a day beside each fault of a server"
+	again, err := replayed(ctx)
+	return append(rows, all, again), err
+}
+
+// replayed plays a day with a judge that moves awards, and again from its
+// verdicts.
+func replayed(ctx context.Context) (Row, error) {
+	row := Row{ID: "replay", What: "a day from its verdicts, without the model"}
+	s, advice := stage(60)
+	first, err := play(ctx, s, advice, advise.NewJudge(say(pick("k1")), never).Sit(ctx))
+	if err != nil {
+		return row, err
+	}
+	minutes, moved := advise.NewMinutes(), 0
+	for _, m := range first.said {
+		minutes.Add(m)
+		if a, ok := m.Body.(protocol.Award); ok && a.Why.Code == protocol.Judged {
+			moved++
+		}
+	}
+	again, err := play(ctx, s, advice, minutes)
+	if err != nil {
+		return row, err
+	}
+	row.Held = moved > 0 && reflect.DeepEqual(first.said, again.said)
+	row.Detail = fmt.Sprintf("%d messages the same, %d awards moved by verdicts", len(again.said), moved)
+	return row, nil
+}
+
+// rules plays the day that the rule makes.
+func rules(ctx context.Context) (run, error) {
+	s, advice := stage(60)
+	advice.Ease = 0
+	return play(ctx, s, advice, nil)
+}
+
+// beside plays a day beside a server for each way in which it misbehaves.
+func beside(ctx context.Context, ways []rogue.Bad) (Row, error) {
+	plain, err := rules(ctx)
+	if err != nil {
+		return Row{}, err
+	}
+	var broken []string
+	asked := 0
+	for _, way := range ways {
+		r, calls, err := besideOne(ctx, way)
+		if ctx.Err() != nil {
+			return Row{}, err
+		}
+		complain := func(format string, args ...any) {
+			broken = append(broken, way.Name+": "+fmt.Sprintf(format, args...))
+		}
+		switch {
+		case err != nil:
+			complain("the day does not add up: %v", err)
+		case !reflect.DeepEqual(r.res.Totals, plain.res.Totals):
+			complain("the day is another")
+		case r.asked() == 0 || calls > 2*r.asked():
+			complain("%d questions, %d calls", r.asked(), calls)
+		case faults(r) >= 3 && r.res.Counts["judge-paused"] == 0:
+			complain("%d faults, and the breaker never opened", faults(r))
+		case r.tells():
+			complain("the ledger tells the key or the prompt")
+		}
+		asked += r.asked()
+	}
+	if len(broken) > 0 {
+		return Row{Detail: strings.Join(broken, "; ")}, nil
+	}
+	return Row{Held: true, Detail: fmt.Sprintf("%d ways, %d questions, every figure of the day as without a model", len(ways), asked)}, nil
+}
+
+// besideOne plays the day beside one server, and returns how often that was
+// called.
+func besideOne(ctx context.Context, way rogue.Bad) (r run, calls int, err error) {
+	server, err := rogue.Start(way.Do)
+	if err != nil {
+		return r, 0, err
+	}
+	defer server.Close()
+	model, err := llm.Open(llm.Config{URL: server.URL(), Model: "m", Key: secret})
+	if err != nil {
+		return r, 0, err
+	}
+	s, advice := stage(60)
+	advice.Budget = 5 * time.Second
+	if way.Fault == "" || way.Fault == string(llm.Late) {
+		advice.Budget = patience
+	}
+	r, err = play(ctx, s, advice, advise.NewJudge(model, time.Now).Sit(ctx))
+	return r, len(server.Requests()), err
+}
+
+// faults returns how many answers of a run were faults that count.
+func faults(r run) (n int) {
+	for _, c := range []protocol.Code{protocol.Late, protocol.Failed, protocol.Invalid, protocol.NotOffered} {
+		n += r.res.Counts["judge-"+string(c)]
+	}
+	return n
+}
+
+// tells reports whether anything that was said holds the key, or words of a
+// prompt.
+func (r run) tells() bool {
+	for _, m := range r.said {
+		data, err := protocol.Encode(m)
+		if err != nil || bytes.Contains(data, []byte(secret)) || bytes.Contains(data, []byte("You choose where")) {
+			return true
+		}
+	}
+	return false
+}
