@@ -27,6 +27,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/lead"
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/mcp"
 	"github.com/gridbid/gridbid/coordinator/web"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
@@ -188,7 +189,7 @@ func (u *upped) start(ctx context.Context) error {
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		mux.Handle(path, api)
 	}
-	mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true}))
+	mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
 	u.run(ctx, "desk", func() error { return serve(ctx, socket, mux) })
 	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
 

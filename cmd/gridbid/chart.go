@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/coordinator/scene/screen"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// chartFlags is what `gridbid chart` was told.
+type chartFlags struct {
+	ledgerFlag
+	out, at, decision, job string
+	list, figures, asJSON  bool
+}
+
+// newChartCommand is `gridbid chart`: one chart of a run, wherever it can be
+// seen.
+func newChartCommand() *cobra.Command {
+	var f chartFlags
+	cmd := &cobra.Command{
+		Use:   "chart [NAME]",
+		Short: "draw a chart of a run, in the terminal or into a file",
+		Long: `Draw a chart of a run. A terminal that says that it shows pictures, by the kitty
+protocol or by sixels, is given one; otherwise, and with --out, the chart is written
+into a file, as SVG or PNG by its name. "gridbid chart answer QUESTION" draws the
+answer to a question.`,
+		Example: `  gridbid chart --list
+  gridbid chart day
+  gridbid chart offers --decision D-14 --out offers.svg
+  gridbid chart job --job job-0721 --figures
+  gridbid chart answer carbon by site`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.chart(cmd, args); err != nil {
+				return fmt.Errorf("chart: %w", err)
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
+	fl.StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	fl.StringVar(&f.out, "out", "", "write into this `FILE`.svg or FILE.png")
+	fl.StringVar(&f.decision, "decision", "", "of offers: the decision, such as D-14")
+	fl.StringVar(&f.job, "job", "", "of job, or of offers for its last decision")
+	fl.StringVar(&f.at, "at", "", "of forecasts: the instant, RFC 3339 (default: the end of the record)")
+	fl.BoolVar(&f.list, "list", false, "list the charts that there are")
+	fl.BoolVar(&f.figures, "figures", false, "print what the chart shows, in figures")
+	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
+	return cmd
+}
+
+func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
+	if f.list {
+		for _, c := range diary.Charts() {
+			fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", c[0], c[1])
+		}
+		return nil
+	}
+	w, err := f.drawing(args)
+	if err != nil {
+		return badInput{err}
+	}
+	path, err := f.path()
+	if err != nil {
+		return err
+	}
+	c, err := drawn(cmd.Context(), path, w, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.asJSON:
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(struct {
+			Schema int    `json:"schema"`
+			Chart  string `json:"chart"`
+			scene.Table
+		}{1, w.Chart, c.Figures()})
+	case f.figures:
+		c.Figures().Write(cmd.OutOrStdout())
+		return nil
+	case f.out != "":
+		return writeChart(c, f.out, cmd.ErrOrStderr())
+	}
+	if shown, err := showChart(c, cmd.OutOrStdout()); shown || err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "This terminal does not say that it shows pictures.")
+	return writeChart(c, w.Chart+".png", cmd.ErrOrStderr())
+}
+
+// drawing returns what is to be drawn.
+func (f chartFlags) drawing(args []string) (w diary.Drawing, err error) {
+	if len(args) == 0 {
+		return w, errors.New("which one? `gridbid chart --list` names them")
+	}
+	w = diary.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
+	if len(args) > 1 && w.Chart != "answer" {
+		return w, fmt.Errorf("%q: only the chart answer takes more words", args[1])
+	}
+	if f.at != "" {
+		t, err := time.Parse(time.RFC3339, f.at)
+		if err != nil {
+			return w, fmt.Errorf("--at %q: want an instant such as 2026-03-11T13:45:00Z", f.at)
+		}
+		w.At = protocol.At(t)
+	}
+	return w, nil
+}
+
+func drawn(ctx context.Context, path string, w diary.Drawing, talk io.Writer) (c scene.Chart, err error) {
+	run, _, err := openRun(ctx, path, talk)
+	if err != nil {
+		return nil, err
+	}
+	var wrong error
+	err = run.Look(ctx, func(d *diary.Diary) { c, wrong = d.Draw(w) })
+	return c, errors.Join(err, wrong)
+}
+
+func writeChart(c scene.Chart, path string, talk io.Writer) (err error) {
+	s, raw := c.Draw(720), []byte(nil)
+	switch filepath.Ext(path) {
+	case ".svg":
+		raw = s.SVG()
+	case ".png":
+		if raw, err = s.PNG(); err != nil {
+			return err
+		}
+	default:
+		return badInput{fmt.Errorf("--out %s: want a name that ends in .svg or .png", path)}
+	}
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(talk, "chart: %s\n", path)
+	return nil
+}
+
+// showChart shows a chart in the terminal, if out is one that can.
+func showChart(c scene.Chart, out io.Writer) (bool, error) {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return false, nil
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns < 20 {
+		columns = 80
+	}
+	switch abilities() {
+	case screen.Kitty:
+		raw, err := c.Draw(720).PNG()
+		if err != nil {
+			return false, err
+		}
+		return true, screen.WriteKitty(out, raw, min(columns, 100))
+	case screen.Sixel:
+		im, err := c.Draw(420).Image()
+		if err != nil {
+			return false, err
+		}
+		return true, screen.WriteSixel(out, im, scene.Colors())
+	}
+	return false, nil
+}
+
+// abilities asks the terminal that this program was started in.
+func abilities() screen.Protocol {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return screen.None
+	}
+	defer tty.Close()
+	raw, err := tty.SyscallConn() // Fd would take deadlines away
+	if err != nil {
+		return screen.None
+	}
+	var was *term.State
+	if raw.Control(func(fd uintptr) { was, err = term.MakeRaw(int(fd)) }) != nil || err != nil {
+		return screen.None
+	}
+	answer := screen.Ask(tty, time.Now().Add(300*time.Millisecond))
+	_ = raw.Control(func(fd uintptr) { err = term.Restore(int(fd), was) })
+	return answer
+}
