@@ -97,7 +97,6 @@ var plan = []line{
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
 
-	{"cmd/gridbid", shell, "*", "github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
