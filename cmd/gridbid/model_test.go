@@ -132,3 +132,31 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 		}
 	}
 }
+
+func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
+	s, err := rogue.Start(rogue.Say(`{"sentences":[2,1]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir := ledgerOf(t, "auction")
+	model := []string{"--model", s.URL(), "--model-name", "m"}
+	out, talk, err := execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "select")...)
+	if err != nil || talk != "" || !strings.HasPrefix(out, "At oslo it begins") || !strings.Contains(out, "the job goes to oslo") {
+		t.Errorf("why --narrator select = %q, %q, %v", out, talk, err)
+	}
+	s.Behave(rogue.Say(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
+	out, talk, err = execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "prose")...)
+	if err != nil || strings.Contains(out, "twelve") || !strings.Contains(talk, "told by template") {
+		t.Errorf("why --narrator prose = %q, %q, %v", out, talk, err)
+	}
+	out, _, err = execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "template", "--json")
+	if err != nil || !strings.Contains(out, `"by": "template"`) {
+		t.Errorf("why --narrator template = %q, %v", out, err)
+	}
+	for _, args := range [][]string{{"--narrator", "select"}, {"--narrator", "poem"}} {
+		if _, _, err := execute(newWhyCommand(), append(args, "train-1", "--run", dir)...); !errors.As(err, new(badInput)) {
+			t.Errorf("why %q = %v; want bad input", args, err)
+		}
+	}
+}

@@ -35,6 +35,7 @@ type whyAnswer struct {
 // newWhyCommand is `gridbid why`: one decision, explained from the ledger.
 func newWhyCommand() *cobra.Command {
 	var f ledgerFlag
+	var n narratorFlags
 	var asJSON, records bool
 	cmd := &cobra.Command{
 		Use:   "why JOB | D-14",
@@ -44,7 +45,8 @@ hour, what every site offered, term by term, or why it offered nothing, and what
 was measured in the end. Nothing is decided again; the ledger alone is read.
 
 A decision's id in place of the job explains its job. With --record the decisions
-themselves are written, as JSON: docs/decision-record.md.`,
+themselves are written, as JSON: docs/decision-record.md. With --narrator a
+language model tells the decision in short, by the facts alone: docs/models.md.`,
 		Example: `  gridbid why job-0042
   gridbid why job-0042 --policy home-fifo
   gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'
@@ -61,6 +63,12 @@ themselves are written, as JSON: docs/decision-record.md.`,
 				}
 				return nil
 			}
+			if n.level != "" {
+				if err := n.tell(cmd.Context(), args[0], path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+					return wrapped("why", err)
+				}
+				return nil
+			}
 			if err := why(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
@@ -70,6 +78,7 @@ themselves are written, as JSON: docs/decision-record.md.`,
 	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
+	n.flags(cmd)
 	cmd.Flags().BoolVar(&records, "record", false, "write the decision record of the decision, or of all on the job, as JSON")
 	return cmd
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/coordinator/decision"
+	"github.com/gridbid/gridbid/coordinator/phrase"
+)
+
+// narratorFlags say who words a decision.
+type narratorFlags struct {
+	modelFlags
+	level string
+	wait  time.Duration
+}
+
+func (f *narratorFlags) flags(cmd *cobra.Command) {
+	f.modelFlags.flags(cmd)
+	cmd.Flags().StringVar(&f.level, "narrator", "", "have a model tell the decision in short: select orders ready sentences, prose words them (experimental), template asks no model")
+	cmd.Flags().DurationVar(&f.wait, "model-wait", time.Minute, "how long to wait for the model")
+}
+
+// A toldAnswer is `gridbid why --narrator --json`, schema version 1.
+type toldAnswer struct {
+	Schema   int    `json:"schema"`
+	Decision string `json:"decision"`
+	advise.Told
+}
+
+// tell has a decision told, or the last on a job that gave it to a site.
+func (f *narratorFlags) tell(ctx context.Context, what, path string, asJSON bool, out, talk io.Writer) error {
+	level := advise.Level(f.level)
+	switch level {
+	case advise.Template, advise.Select, advise.Prose:
+	default:
+		return badInput{fmt.Errorf("--narrator %q: want %q", f.level, advise.Levels)}
+	}
+	m, err := f.open()
+	if err != nil {
+		return err
+	}
+	var model advise.Model
+	if m != nil {
+		model = m
+	} else if level != advise.Template {
+		return badInput{errors.New("--narrator: a model has to be named with --model URL and --model-name")}
+	}
+	d, err := last(what, path, talk)
+	if err != nil {
+		return err
+	}
+	told := advise.NewNarrator(model, level, f.wait).Tell(ctx, d)
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(toldAnswer{1, d.ID, told})
+	}
+	if told.Why != "" {
+		fmt.Fprintf(talk, "told by %s: %s\n", told.By, told.Why)
+	}
+	w := bufio.NewWriter(out)
+	phrase.Wrap(w, strings.Join(told.Text, " "))
+	return w.Flush()
+}
+
+// last returns the decision of an id, or of a job the last that has a winner, or
+// else the last.
+func last(what, path string, talk io.Writer) (d decision.Record, err error) {
+	log, err := readRun(path, talk)
+	if err != nil {
+		return d, err
+	}
+	found := false
+	for _, id := range log.Decisions() {
+		r, ok := log.Decision(id)
+		if ok && (r.ID == what || r.Job.Name == what) && (!found || d.Winner == nil || r.Winner != nil) {
+			d, found = r, true
+		}
+	}
+	if !found {
+		return d, fmt.Errorf("%w or decision %q in %s", errUnknownJob, what, path)
+	}
+	return d, nil
+}
+
+// wrapped names the command in an error, and keeps whether it is bad input.
+func wrapped(command string, err error) error {
+	if bad := (badInput{}); errors.As(err, &bad) {
+		return badInput{fmt.Errorf("%s: %w", command, bad.error)}
+	}
+	return fmt.Errorf("%s: %w", command, err)
+}
