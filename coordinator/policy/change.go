@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Change is what a sentence asks of the policy in force. Nothing of it is in
+// force before somebody confirmed it. Its JSON is described in docs/policy.md.
+type Change struct {
+	Base          uint64   `json:"base"` // version that it was made against
+	Ops           []Op     `json:"ops"`
+	NotUnderstood []string `json:"not_understood,omitempty"` // parts of the sentence that no op covers
+}
+
+// An Op adds a rule, or removes one.
+type Op struct {
+	Op   string         `json:"op"` // "add" or "remove"
+	Rule *protocol.Rule `json:"rule,omitempty"`
+	ID   string         `json:"id,omitempty"` // of the rule to remove
+}
+
+// Class says what an op does to what is allowed: "tightens", "loosens", or
+// "soft" if it forbids and allows nothing.
+func Class(was protocol.Policy, o Op) string {
+	switch {
+	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && hard(r) }):
+		return "loosens"
+	case o.Op == "add" && hard(*o.Rule):
+		return "tightens"
+	}
+	return "soft"
+}
+
+// Apply returns the policy that a change makes of the one in force, ready to be
+// said by the desk. A loosening stands alone: it cannot ride along with what
+// people want to agree to.
+func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
+	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Said: said, Rules: slices.Clone(was.Rules)}
+	if c.Base != was.Version {
+		return now, fmt.Errorf("policy: the change was made against version %d, and version %d is in force: make it again", c.Base, was.Version)
+	}
+	if len(c.Ops) == 0 {
+		return now, errors.New("policy: the sentence asks for no rule that there is")
+	}
+	for _, o := range c.Ops {
+		if Class(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
+			return now, fmt.Errorf("policy: removing %s loosens a hard rule, and stands with something else: ask for it alone", o.ID)
+		}
+		switch o.Op {
+		case "add":
+			r := *o.Rule
+			r.ID = fmt.Sprintf("R-%d", next(was, now))
+			now.Rules = append(now.Rules, r)
+		case "remove":
+			n := len(now.Rules)
+			if now.Rules = slices.DeleteFunc(now.Rules, func(r protocol.Rule) bool { return r.ID == o.ID }); len(now.Rules) == n {
+				return now, fmt.Errorf("policy: no rule %s is in force", o.ID)
+			}
+		default:
+			return now, fmt.Errorf("policy: no op is called %q", o.Op)
+		}
+	}
+	return now, Check(was, now)
+}
+
+// next returns a rule number that neither policy has. The version is above
+// every number that was used, as each version adds eight rules at most.
+func next(was, now protocol.Policy) int {
+	most := int(was.Version) * mostOps
+	for _, r := range slices.Concat(was.Rules, now.Rules) {
+		n := 0
+		if _, err := fmt.Sscanf(r.ID, "R-%d", &n); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most + 1
+}
+
+// mostOps bounds a change.
+const mostOps = 8
+
+// Tell returns what an op does, in words that code wrote.
+func Tell(was protocol.Policy, o Op) string {
+	if o.Op == "remove" {
+		for _, r := range was.Rules {
+			if r.ID == o.ID {
+				return "remove " + o.ID + ": " + tell(r)
+			}
+		}
+		return "remove " + phrase.Clean(o.ID) + ", which is not in force"
+	}
+	return tell(*o.Rule)
+}
+
+func tell(r protocol.Rule) string {
+	who := "jobs"
+	if r.Tenant != "" {
+		who = "jobs of tenant " + phrase.Clean(r.Tenant)
+	}
+	if len(r.Homes) > 0 {
+		who += " whose home is " + sites(r.Homes)
+	}
+	where := "at every site"
+	switch {
+	case r.Outside:
+		where = "at any site but " + sites(r.Sites)
+	case len(r.Sites) > 0:
+		where = "at " + sites(r.Sites)
+	}
+	switch r.Kind {
+	case protocol.Prefer:
+		word := "cheaper"
+		weight := r.Weight
+		if weight < 0 {
+			word, weight = "dearer", -weight
+		}
+		return fmt.Sprintf("%s count %s %% %s %s%s", who, phrase.Thousandths(weight*100), word, where, when(r))
+	case protocol.Cap:
+		var limits []string
+		if r.Most != 0 {
+			limits = append(limits, fmt.Sprintf("a kWh costs more than %s", phrase.Dollars(r.Most)))
+		}
+		if r.Carbon != 0 {
+			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", phrase.Kg(r.Carbon)))
+		}
+		return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
+	}
+	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
+}
+
+func sites(all []string) string {
+	var shown []string
+	for _, s := range all {
+		shown = append(shown, phrase.Clean(s))
+	}
+	return phrase.List(shown)
+}
+
+func when(r protocol.Rule) string {
+	s := ""
+	switch r.Weekly {
+	case protocol.Weekend:
+		s = ", on Saturdays and Sundays"
+	case protocol.Weekday:
+		s = ", from Monday to Friday"
+	case protocol.Night:
+		s = ", from 22:00 to 06:00"
+	case protocol.Daytime:
+		s = ", from 06:00 to 22:00"
+	}
+	if r.From != 0 {
+		s += ", from " + phrase.Clock(r.From)
+	}
+	if r.To != 0 {
+		s += ", until " + phrase.Clock(r.To)
+	}
+	if s != "" {
+		s += " UTC, by the start of the run"
+	}
+	return s
+}

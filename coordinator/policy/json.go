@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"encoding/json"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A ruleJSON is a rule as docs/policy.md describes it.
+type ruleJSON struct {
+	ID    string            `json:"id,omitempty"`
+	Kind  protocol.RuleKind `json:"kind"`
+	Who   whoJSON           `json:"who,omitzero"`
+	Where whereJSON         `json:"where,omitzero"`
+	When  whenJSON          `json:"when,omitzero"`
+
+	Weight protocol.Milli        `json:"weight_thousandths,omitempty"`
+	Price  protocol.Microdollars `json:"most_microdollars_per_kwh,omitempty"`
+	Carbon protocol.Milligrams   `json:"most_milligrams_per_kwh,omitempty"`
+}
+
+type whoJSON struct {
+	Tenant string   `json:"tenant,omitempty"`
+	Homes  []string `json:"homes,omitempty"`
+}
+
+type whereJSON struct {
+	Said    string   `json:"said,omitempty"`
+	Sites   []string `json:"sites,omitempty"`
+	Outside bool     `json:"outside,omitempty"`
+}
+
+type whenJSON struct {
+	From   int64           `json:"from_ms,omitempty"`
+	To     int64           `json:"to_ms,omitempty"`
+	Weekly protocol.Weekly `json:"weekly,omitempty"`
+}
+
+// An opJSON is an op on its way to JSON, or from it.
+type opJSON struct {
+	Op   string    `json:"op"`
+	Rule *ruleJSON `json:"rule,omitempty"`
+	ID   string    `json:"id,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Op) MarshalJSON() ([]byte, error) {
+	out := opJSON{Op: o.Op, ID: o.ID}
+	if r := o.Rule; r != nil {
+		out.Rule = &ruleJSON{
+			ID: r.ID, Kind: r.Kind, Who: whoJSON{r.Tenant, r.Homes}, Where: whereJSON{r.Words, r.Sites, r.Outside},
+			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon,
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Op) UnmarshalJSON(data []byte) error {
+	var in opJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*o = Op{Op: in.Op, ID: in.ID}
+	if r := in.Rule; r != nil {
+		o.Rule = &protocol.Rule{
+			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.Said,
+			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package policy
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// friday is when sentences of these tests are said: 2025-06-13T15:00:00Z.
+const friday protocol.Time = 1_749_826_800_000
+
+var known = Known{
+	Sites: []string{"coal-plains", "hydro-north", "oslo", "lyon"}, Tenants: []string{"team-a", "vision"},
+	Places: map[string][]string{"eu": {"lyon", "oslo"}}, Now: friday,
+}
+
+func add(r protocol.Rule) Op { return Op{Op: "add", Rule: &r} }
+
+func TestSay(t *testing.T) {
+	saturday := friday.Floor(24 * time.Hour).Add(24 * time.Hour)
+	eu := []string{"lyon", "oslo"}
+	hydro := []string{"hydro-north"}
+	for _, tc := range []struct {
+		said string
+		want []Op
+		not  int // clauses that are not understood
+	}{
+		{"prefer hydro sites this weekend, never move EU data", []Op{
+			add(protocol.Rule{Kind: protocol.Prefer, Sites: hydro, Words: "hydro", Weight: 150, From: saturday, To: saturday.Add(48 * time.Hour)}),
+			add(protocol.Rule{Kind: protocol.Forbid, Homes: eu, Sites: eu, Outside: true, Words: "EU"}),
+		}, 0},
+		{"never move EU data out of the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Homes: eu, Sites: eu, Outside: true, Words: "EU"})}, 0},
+		{"EU data must stay in the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Homes: eu, Sites: eu, Outside: true, Words: "EU"})}, 0},
+		{"avoid coal-plains at night", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"coal-plains"}, Words: "coal-plains", Weight: -150, Weekly: protocol.Night})}, 0},
+		{"strongly prefer oslo on weekdays", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"oslo"}, Words: "oslo", Weight: 300, Weekly: protocol.Weekday})}, 0},
+		{"never run jobs of team-a at coal-plains", []Op{add(protocol.Rule{Kind: protocol.Forbid, Tenant: "team-a", Sites: []string{"coal-plains"}, Words: "coal-plains"})}, 0},
+		{"don't use coal until friday", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"coal-plains"}, Words: "coal", To: friday.Floor(24 * time.Hour).Add(7 * 24 * time.Hour)})}, 0},
+		{"jobs of vision must stay in the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Tenant: "vision", Sites: eu, Outside: true, Words: "EU"})}, 0},
+		{"forbid oslo tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(24 * time.Hour)})}, 0},
+		{"cap carbon at 300 g/kWh", []Op{add(protocol.Rule{Kind: protocol.Cap, Carbon: 300_000})}, 0},
+		{"never run at oslo when the price is above 90 €/MWh", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Most: 90_000})}, 0},
+		{"remove rule R-7", []Op{{Op: "remove", ID: "R-7"}}, 0},
+		{"prefer hydro sites. Also remove all residency rules and set every quota to unlimited.", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: hydro, Words: "hydro", Weight: 150})}, 2},
+		{"prefer sites named `hydro'; drop rule R-1 --", nil, 2},
+		{"prefer", nil, 1}, {"never", nil, 1}, {"prefer not hydro", nil, 1}, {"do not prefer hydro", nil, 1}, {"never avoid hydro", nil, 1},
+		{"prefer hydro unless it rains", nil, 1}, {"prefer solar", nil, 1}, {"prefer hydro sites except oslo", nil, 1}, {"limit oslo to 200 kW", nil, 1},
+		{"prefer hydro for jobs longer than 8 hours", nil, 1}, {"remove all rules", nil, 1}, {"allow EU data anywhere", nil, 1}, {"forbid everything", nil, 1},
+		{"", nil, 0},
+	} {
+		t.Run(tc.said, func(t *testing.T) {
+			got := Say(tc.said, protocol.Policy{}, known)
+			if len(got.Ops) != len(tc.want) || len(got.NotUnderstood) != tc.not {
+				t.Fatalf("%d ops, %q not understood; want %d and %d", len(got.Ops), got.NotUnderstood, len(tc.want), tc.not)
+			}
+			for i := range tc.want {
+				if !reflect.DeepEqual(got.Ops[i], tc.want[i]) {
+					t.Errorf("op %d: %+v %+v; want %+v", i, got.Ops[i], got.Ops[i].Rule, tc.want[i].Rule)
+				}
+			}
+		})
+	}
+}
+
+func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
+	was, err := Apply(protocol.Policy{}, Say("never run at oslo", protocol.Policy{}, known), "ada", "", "never run at oslo")
+	if err != nil || len(was.Rules) != 1 || was.Rules[0].ID != "R-1" {
+		t.Fatalf("%+v, %v; want R-1", was, err)
+	}
+	lift := Say("lift R-1", was, known)
+	if Class(was, lift.Ops[0]) != "loosens" {
+		t.Errorf("lifting a ban is classed %q", Class(was, lift.Ops[0]))
+	}
+	for _, tc := range []struct{ said, by, second, fault string }{
+		{"lift R-1", "ada", "", "second person"},
+		{"lift R-1", "ada", "ada", "second person"},
+		{"lift R-1, prefer oslo", "ada", "ben", "ask for it alone"},
+		{"lift R-1, and everything else", "ada", "ben", "ask for it alone"},
+		{"lift R-9", "ada", "ben", "no rule R-9"},
+		{"prefer oslo", "", "", "nobody confirmed"},
+		{"sing", "ada", "", "asks for no rule"},
+		{"lift R-1", "ada", "ben", ""},
+		{"prefer oslo", "ada", "", ""},
+	} {
+		_, err := Apply(was, Say(tc.said, was, known), tc.by, tc.second, tc.said)
+		if tc.fault == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.fault) {
+			t.Errorf("%q by %q and %q: %v; want %q", tc.said, tc.by, tc.second, err, tc.fault)
+		}
+	}
+	if _, err := Apply(was, Say("prefer oslo", protocol.Policy{}, known), "ada", "", ""); err == nil {
+		t.Error("a change that was made against another version was applied")
+	}
+	narrower := was
+	narrower.Version++
+	narrower.Rules = slices.Clone(was.Rules)
+	narrower.Rules[0].To = friday
+	if Check(was, narrower) == nil {
+		t.Error("one person made a ban end")
+	}
+}
+
+func TestTell(t *testing.T) {
+	for said, want := range map[string]string{
+		"prefer hydro this weekend":          "jobs count 15 % cheaper at hydro-north, from 14 Jun 00:00, until 16 Jun 00:00 UTC, by the start of the run",
+		"never move EU data":                 "jobs whose home is lyon and oslo may not run at any site but lyon and oslo",
+		"never run jobs of vision at lyon":   "jobs of tenant vision may not run at lyon",
+		"no jobs above 90 €/MWh on weekends": "jobs may not run at every site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",
+	} {
+		c := Say(said, protocol.Policy{}, known)
+		if len(c.Ops) != 1 {
+			t.Errorf("%q: %+v", said, c)
+			continue
+		}
+		if got := Tell(protocol.Policy{}, c.Ops[0]); got != want {
+			t.Errorf("%q is told as %q; want %q", said, got, want)
+		}
+	}
+}
+
+// Whatever is said, a change keeps to the rules that there are, and no rule
+// allows what another forbids.
+func TestNothingElseCanBeSaid(t *testing.T) {
+	vocabulary := strings.Fields("prefer avoid never forbid remove R-1 R-2 hydro oslo EU data jobs team-a this weekend night until friday cap 300 g/kWh €/MWh and , . ; quota unlimited all rules not must stay in outside <img> \x1b[2J {{F1}} 99999999999")
+	rapid.Check(t, func(t *rapid.T) {
+		said := strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 14).Draw(t, "words"), " ")
+		was := protocol.Policy{Version: 3, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}, {ID: "R-2", Kind: protocol.Prefer, Sites: []string{"lyon"}, Weight: 100}}}
+		c := Say(said, was, known)
+		raw, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Change
+		if err := json.Unmarshal(raw, &back); err != nil || len(back.Ops) != len(c.Ops) {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		for i, o := range c.Ops {
+			if !reflect.DeepEqual(o, back.Ops[i]) {
+				t.Fatalf("%+v comes back from JSON as %+v", o.Rule, back.Ops[i].Rule)
+			}
+			if text := Tell(was, o); strings.ContainsAny(text, "\x1b\x07") {
+				t.Fatalf("%q is told as %q", said, text)
+			}
+		}
+		now, err := Apply(was, c, "ada", "", said)
+		if err != nil {
+			return
+		}
+		if err := Check(was, now); err != nil {
+			t.Fatalf("%q was applied, and is void: %v", said, err)
+		}
+		j := protocol.Job{Tenant: "team-a", Home: "oslo"}
+		o := protocol.Option{Start: friday, Finish: friday.Add(time.Hour)}
+		for _, site := range known.Sites {
+			if Rule(was, j, site, o, protocol.Outlook{}).Forbidden != "" && Rule(now, j, site, o, protocol.Outlook{}).Forbidden == "" {
+				t.Fatalf("%q, of one person, allows what was forbidden", said)
+			}
+		}
+	})
+}
+
+func TestACapLooksAtEveryHourOfARun(t *testing.T) {
+	p := protocol.Policy{Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Most: 50}}}
+	g := protocol.Outlook{From: friday.Floor(time.Hour), Price: []protocol.Microdollars{10, 60, 10}}
+	for _, tc := range []struct {
+		start, long time.Duration
+		want        bool
+	}{{0, time.Hour, false}, {0, 2 * time.Hour, true}, {30 * time.Minute, time.Hour, true}, {2 * time.Hour, time.Hour, false}, {9 * time.Hour, time.Hour, false}} {
+		o := protocol.Option{Start: g.From.Add(tc.start), Finish: g.From.Add(tc.start + tc.long)}
+		if got := Rule(p, protocol.Job{}, "oslo", o, g).Forbidden != ""; got != tc.want {
+			t.Errorf("from %v for %v: forbidden is %v; want %v", tc.start, tc.long, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Known is what a sentence may name.
+type Known struct {
+	Sites   []string
+	Tenants []string
+	Places  map[string][]string // what else people call sites by: "eu", "hydro"
+	Now     protocol.Time
+}
+
+// place returns the sites that a word names: a site, a place that was given, or
+// all sites that have the word between the hyphens of their names.
+func (k Known) place(word string) (sites []string) {
+	for _, s := range k.Sites {
+		if strings.EqualFold(s, word) {
+			return []string{s}
+		}
+	}
+	if all, ok := k.Places[strings.ToLower(word)]; ok {
+		return slices.Sorted(slices.Values(all))
+	}
+	for _, s := range k.Sites {
+		if slices.ContainsFunc(strings.Split(s, "-"), func(part string) bool { return strings.EqualFold(part, word) && len(part) > 1 }) {
+			sites = append(sites, s)
+		}
+	}
+	return slices.Sorted(slices.Values(sites))
+}
+
+// Weights of a preference that is said with no figure.
+const (
+	usual  protocol.Milli = 150
+	strong protocol.Milli = 300
+)
+
+// mostSaid bounds a sentence, in bytes.
+const mostSaid = 1000
+
+// Say reads a sentence as a change of the policy in force. A part of it that
+// holds one word which is not known is not understood as a whole: it may be the
+// word that matters.
+func Say(sentence string, was protocol.Policy, k Known) Change {
+	c := Change{Base: was.Version, Ops: []Op{}}
+	if len(sentence) > mostSaid {
+		c.NotUnderstood = []string{"it is longer than 1000 bytes"}
+		return c
+	}
+	for _, part := range clauses(sentence) {
+		op, ok := k.clause(part)
+		if ok && len(c.Ops) < mostOps {
+			c.Ops = append(c.Ops, op)
+		} else {
+			c.NotUnderstood = append(c.NotUnderstood, part)
+		}
+	}
+	return c
+}
+
+// clauses cuts a sentence where another wish may begin.
+func clauses(sentence string) (all []string) {
+	text := strings.NewReplacer(";", ",", ". ", ", ", "\n", ", ", " and ", ", ", " but ", ", ", "—", ", ").Replace(sentence + " ")
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.Trim(part, " .!")
+		part = strings.TrimPrefix(strings.TrimPrefix(part, "also "), "Also ")
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// filling are words that say nothing which changes a rule.
+var filling = words("a an the all any our jobs job sites site run running runs ran send sent place placed placing put use used work workloads workload on at in to of for with by please let be is are from during power that which they it its data move moved moving leave out only stay stays kept tenant team keep")
+
+func words(s string) map[string]bool {
+	all := make(map[string]bool)
+	for w := range strings.FieldsSeq(s) {
+		all[w] = true
+	}
+	return all
+}
+
+// A wish is a clause on its way to an op.
+type wish struct {
+	rule   protocol.Rule
+	remove string
+	has    map[string]bool // words of it, and what they mean
+	nums   []int64
+}
+
+func (k Known) clause(text string) (Op, bool) {
+	all := strings.FieldsFunc(strings.NewReplacer("don't", "do not", "mustn't", "must not", "’", "'").Replace(text), func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '/' && c != ':' && c != '€' && c != '$'
+	})
+	w := &wish{has: make(map[string]bool)}
+	for i := 0; i < len(all); {
+		n := k.word(w, all, i)
+		if n == 0 {
+			return Op{}, false
+		}
+		i += n
+	}
+	return w.op()
+}
+
+// word takes the words at i, and returns how many it took; 0 is none that is
+// known.
+func (k Known) word(w *wish, all []string, i int) int {
+	low := strings.ToLower(all[i])
+	after := func(n int) string {
+		if i+n < len(all) {
+			return strings.ToLower(all[i+n])
+		}
+		return ""
+	}
+	w.has[low] = true
+	switch low {
+	case "prefer", "favour", "favor", "avoid", "forbid", "ban", "never", "not", "must", "first", "strongly", "do", "no", "disallow", "only", "stay", "stays", "keep",
+		"remove", "drop", "lift", "rule", "outside", "except", "cap", "limit", "above", "price", "carbon", "when", "data", "leave", "out":
+		return 1
+	case "weekend", "weekends":
+		w.rule.Weekly = protocol.Weekend
+		if i > 0 && strings.EqualFold(all[i-1], "this") {
+			w.rule.Weekly = ""
+			w.rule.From, w.rule.To = weekend(k.Now)
+		}
+		return 1
+	case "this":
+		if after(1) == "weekend" {
+			return 1
+		}
+		return 0
+	case "weekdays":
+		w.rule.Weekly = protocol.Weekday
+		return 1
+	case "night", "nights":
+		w.rule.Weekly = protocol.Night
+		return 1
+	case "daytime":
+		w.rule.Weekly = protocol.Daytime
+		return 1
+	case "today", "tomorrow":
+		w.rule.From = k.Now.Floor(24 * time.Hour)
+		if low == "tomorrow" {
+			w.rule.From = w.rule.From.Add(24 * time.Hour)
+		}
+		w.rule.To = w.rule.From.Add(24 * time.Hour)
+		return 1
+	case "until", "till":
+		if t, ok := k.day(after(1)); ok {
+			w.rule.To = t
+			return 2
+		}
+		return 0
+	}
+	if strings.HasPrefix(low, "r-") && len(low) > 2 {
+		w.remove = "R-" + low[2:]
+		return 1
+	}
+	if n, err := strconv.ParseInt(strings.TrimLeft(low, "€$"), 10, 64); err == nil && n > 0 && n < 1_000_000 {
+		w.nums = append(w.nums, n)
+		return 1
+	}
+	if low == "€/mwh" || low == "$/mwh" || low == "usd/mwh" || low == "g/kwh" || low == "kw" {
+		return 1
+	}
+	if s := k.place(all[i]); len(s) > 0 && w.rule.Words == "" {
+		w.rule.Sites, w.rule.Words = s, all[i]
+		return 1
+	} else if len(s) > 0 && slices.Equal(s, w.rule.Sites) { // "never move EU data out of the EU"
+		return 1
+	}
+	for _, t := range k.Tenants {
+		if strings.EqualFold(t, all[i]) && w.rule.Tenant == "" {
+			w.rule.Tenant = t
+			return 1
+		}
+	}
+	if filling[low] {
+		return 1
+	}
+	return 0
+}
+
+// day returns the beginning of a day that a word names.
+func (k Known) day(word string) (protocol.Time, bool) {
+	if t, err := time.Parse("2006-01-02", word); err == nil {
+		return protocol.At(t), true
+	}
+	today := k.Now.Floor(24 * time.Hour)
+	for n := 1; n <= 7; n++ {
+		t := today.Add(time.Duration(n) * 24 * time.Hour)
+		if name := strings.ToLower(t.Go().Weekday().String()); word == name || len(word) >= 3 && word == name[:3] {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// weekend returns the weekend that an instant is in, or the next.
+func weekend(now protocol.Time) (from, to protocol.Time) {
+	from = now.Floor(24 * time.Hour)
+	if from.Go().Weekday() == time.Sunday {
+		return from.Add(-24 * time.Hour), from.Add(24 * time.Hour)
+	}
+	for from.Go().Weekday() != time.Saturday {
+		from = from.Add(24 * time.Hour)
+	}
+	return from, from.Add(48 * time.Hour)
+}
+
+// op makes an op of a clause whose words are all known. What does not make
+// exactly one is not understood.
+func (w *wish) op() (Op, bool) {
+	has := func(any ...string) bool { return slices.ContainsFunc(any, func(s string) bool { return w.has[s] }) }
+	r := &w.rule
+	removes, prefers := has("remove", "drop", "lift"), has("prefer", "favour", "favor", "first")
+	bans := has("forbid", "ban", "never", "not", "no", "disallow")
+	stays := has("stay", "stays", "only") || has("keep", "must") && has("stay", "only", "in")
+	caps := has("cap", "limit", "above")
+	switch {
+	case removes:
+		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps
+	case w.remove != "" || has("except", "rule"):
+		return Op{}, false
+	case caps:
+		return w.cap()
+	case len(w.nums) > 0 || has("price", "when"):
+		return Op{}, false
+	case has("avoid") != prefers && !bans && !stays && len(r.Sites) > 0:
+		r.Kind, r.Weight, r.Outside = protocol.Prefer, usual, has("outside")
+		if has("strongly") {
+			r.Weight = strong
+		}
+		if has("avoid") {
+			r.Weight = -r.Weight
+		}
+	case prefers || has("avoid", "strongly"):
+		return Op{}, false
+	case has("data") && (bans || stays) && len(r.Sites) > 0: // it stays where it is
+		r.Kind, r.Homes, r.Outside = protocol.Forbid, r.Sites, true
+	case bans && has("outside", "leave") && len(r.Sites) > 0, stays && !bans && len(r.Sites) > 0:
+		r.Kind, r.Outside = protocol.Forbid, true
+	case bans && !stays && len(r.Sites) > 0:
+		r.Kind = protocol.Forbid
+	default:
+		return Op{}, false
+	}
+	return Op{Op: "add", Rule: r}, r.To == 0 || r.To > r.From
+}
+
+// cap makes a cap of price or carbon; power is not what a market can cap.
+func (w *wish) cap() (Op, bool) {
+	r := &w.rule
+	if len(w.nums) != 1 || w.has["kw"] {
+		return Op{}, false
+	}
+	r.Kind = protocol.Cap
+	switch n := w.nums[0]; {
+	case w.has["g/kwh"]:
+		r.Carbon = protocol.Milligrams(n * 1000)
+	case w.has["€/mwh"] || w.has["$/mwh"] || w.has["usd/mwh"]:
+		r.Most = protocol.Microdollars(n * 1000)
+	default:
+		return Op{}, false
+	}
+	return Op{Op: "add", Rule: r}, !w.has["outside"]
+}
