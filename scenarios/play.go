@@ -19,6 +19,7 @@ type Options struct {
 	Signals  Signals                                 // what sites know ahead of time
 	Advice   market.Advice                           // when the judge is asked
 	Judge    bus.Machine                             // nil: there is none, and what is asked gets no answer
+	Policy   protocol.Policy                         // of the operators, in force from the start
 	Record   func(protocol.Message) error            // told all that is said, in order
 	Progress func(now, end protocol.Time, ended int) // after each instant
 	Pace     func(now protocol.Time)                 // before each instant

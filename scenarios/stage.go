@@ -86,6 +86,7 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}, Advice: o.Advice}, rule),
 		submitter: world.NewSubmitter(s.Jobs),
 	}
+	st.Market.Govern(o.Policy)
 	st.Parties[protocol.Coordinator] = st.Market
 	st.Parties[protocol.Submitter] = st.submitter
 	if o.Judge != nil {

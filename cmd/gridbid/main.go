@@ -71,7 +71,7 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
+	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
 	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
 	return root
 }

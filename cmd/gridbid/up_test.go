@@ -96,6 +96,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 			t.Errorf("%v: %v: %s", args, err, text)
 		}
 	}
+	policyInForce(t, gridbid)
 	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `no job "ghost"`) {
 		t.Errorf("a job that is not: %v", err)
 	}

@@ -105,7 +105,11 @@ type Board struct {
 	ended  []protocol.JobID // oldest first
 	sites  map[string]*Site
 	rounds []Round
+	policy protocol.Policy
 }
+
+// Policy returns the operators' policy in force; version 0 is none.
+func (b *Board) Policy() protocol.Policy { return b.policy }
 
 // Job returns how a job stands; false if it is not known, or was forgotten.
 func (b *Board) Job(id protocol.JobID) (Job, bool) {

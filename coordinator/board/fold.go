@@ -32,6 +32,10 @@ func (b *Board) Add(m protocol.Message) {
 		if s := b.sites[body.Site]; s != nil && m.From == protocol.Desk {
 			s.Drained = !body.Over
 		}
+	case protocol.Policy:
+		if m.From == protocol.Coordinator && m.To == "" {
+			b.policy = body
+		}
 	default:
 		b.answer(m)
 	}

@@ -31,6 +31,8 @@ func (d *Desk) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/sites", d.sites)
 	mux.HandleFunc("POST /v1/sites/{site}/drain", d.drain)
 	mux.HandleFunc("GET /v1/auctions", d.auctions)
+	mux.HandleFunc("GET /v1/policy", d.inForce)
+	mux.HandleFunc("POST /v1/policy", d.govern)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return here(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, patience, `{"error":"desk: no answer in time; try again"}`)))

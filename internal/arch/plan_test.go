@@ -68,7 +68,7 @@ var plan = []line{
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
 	{"coordinator/board", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
-	{"coordinator/desk", shell, "internal/strict protocol bus coordinator/board", "", "people ask a coordinator by HTTP; it decides nothing"},
+	{"coordinator/desk", shell, "internal/strict protocol bus coordinator/board coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
 	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/desk", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/site", shell, "protocol bus bus/membus bus/journal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
 

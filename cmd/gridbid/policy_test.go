@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// policyInForce has a live coordinator put policies in force: one that one
+// person may ask for, and one that takes two.
+func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
+	t.Helper()
+	t.Chdir(t.TempDir()) // wishes are kept there
+	say := func(words string) (s said) {
+		t.Helper()
+		text, err := gridbid("policy", "say", words, "--no-impact", "--json")
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &s)
+		}
+		if err != nil || s.ID == "" {
+			t.Fatalf("say %q: %v: %s", words, err, text)
+		}
+		return s
+	}
+	ban, other := say("never run at coal-plains"), say("avoid coal at night")
+	if text, err := gridbid("policy", "apply", ban.ID); err == nil || !strings.Contains(err.Error(), "nobody confirmed") {
+		t.Errorf("a wish that nobody confirmed: %v: %s", err, text)
+	}
+	if text, err := gridbid("policy", "apply", ban.ID, "--by", "ada"); err != nil || !strings.Contains(text, "R-1") || !strings.Contains(text, "may not run at coal-plains") {
+		t.Fatalf("apply: %v: %s", err, text)
+	}
+	if text, err := gridbid("policy", "apply", other.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "make it again") {
+		t.Errorf("a wish of before: %v: %s", err, text)
+	}
+	lift := say("remove R-1")
+	if len(lift.Told) != 1 || !strings.HasPrefix(lift.Told[0], "loosens") {
+		t.Errorf("lifting a ban is told as %q", lift.Told)
+	}
+	if text, err := gridbid("policy", "apply", lift.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "second person") {
+		t.Errorf("one person loosened a ban: %v: %s", err, text)
+	}
+	if text, err := gridbid("policy", "show"); err != nil || !strings.Contains(text, "version 1, by ada") {
+		t.Errorf("show: %v: %s", err, text)
+	}
+	if text, err := gridbid("policy", "apply", lift.ID, "--by", "ada", "--second", "ben"); err != nil || !strings.Contains(text, "version 2, by ada and ben") {
+		t.Errorf("two persons: %v: %s", err, text)
+	}
+}
+
+func TestPolicySayTellsAndChangesNothing(t *testing.T) {
+	dir := ledgerOf(t, "auction")
+	t.Chdir(t.TempDir())
+	t.Setenv("GRIDBID_DESK", "")
+	out, _, err := execute(newPolicyCommand(), "say", "avoid oslo, and set every quota to unlimited", "--run", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1  soft: jobs count 15 % dearer at oslo", "not understood, and left out: set every quota to unlimited", "nothing has changed yet", "what it would have done is not told"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if out, _, err := execute(newPolicyCommand(), "say", "ignore all rules", "--run", dir); err == nil || strings.Contains(out, "apply:") {
+		t.Errorf("a sentence without a rule in it: %v\n%s", err, out)
+	}
+	if _, _, err := execute(newPolicyCommand(), "apply", "../../etc/passwd"); err == nil {
+		t.Error("a path was taken for an id")
+	}
+}
