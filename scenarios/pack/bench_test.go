@@ -1,13 +1,17 @@
 package pack
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/fgd"
 )
 
 // BenchmarkTrace places one seed's arrivals of a published trace, up to 130%
-// load; ns/decision is decide and take, files and metrics apart.
+// load; ns/decision is decide and take, files and metrics apart. best is made of
+// the quickest that each part of the trace was in any pass, as a busy machine
+// only adds.
 func BenchmarkTrace(b *testing.B) {
 	for _, name := range []string{"default", "gpuspec33", "multigpu50", "cpu250", "gpushare100"} {
 		b.Run(name, func(b *testing.B) {
@@ -20,20 +24,32 @@ func BenchmarkTrace(b *testing.B) {
 			for i, p := range sequence {
 				requests[i] = t.Pods[p].Request
 			}
-			decisions := 0
-			for b.Loop() {
-				b.StopTimer()
+			const part = 500 // decisions
+			best := make([]time.Duration, len(requests)/part+1)
+			var spent time.Duration
+			for pass := range b.N {
 				c, err := fgd.New(fgd.Config{Rank: rank, MaxJobs: maxJobs}, t.Nodes, t.Target)
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.StartTimer()
-				for _, r := range requests {
-					c.Place(r)
+				for i, rs := range slices.Collect(slices.Chunk(requests, part)) {
+					start := time.Now()
+					for _, r := range rs {
+						c.Place(r)
+					}
+					took := time.Since(start)
+					spent += took
+					if pass == 0 || took < best[i] {
+						best[i] = took
+					}
 				}
-				decisions += len(sequence)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(decisions), "ns/decision")
+			var quickest time.Duration
+			for _, d := range best {
+				quickest += d
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*len(requests)), "ns/decision")
+			b.ReportMetric(float64(quickest.Nanoseconds())/float64(len(requests)), "best-ns/decision")
 		})
 	}
 }

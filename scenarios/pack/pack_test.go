@@ -63,7 +63,7 @@ func TestParity(t *testing.T) {
 		}
 		v, err := trace.Parity(e)
 		if err != nil || !v.Within {
-			t.Errorf("%s is %.4f points off at %s, %v; want at most %v", e.Policy, v.Worst, v.Where, err, Tolerance)
+			t.Errorf("%s is %.4f points off at %s, %v; want at most %v", e.Policy, v.Worst, v.Where, err, tolerance)
 		}
 	}
 }
@@ -137,11 +137,11 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-func TestMeanSD(t *testing.T) {
+func TestSummary(t *testing.T) {
 	runs := []Run{{Failed: 1, Load: map[string]Point{"100": {Alloc: 90}}}, {Failed: 3, Load: map[string]Point{"100": {Alloc: 94}}}}
-	mean, sd := MeanSD(runs)
+	mean, sd := summary(runs)
 	if mean.Failed != 2 || sd.Failed != math.Sqrt(2) || mean.Load["100"].Alloc != 92 || sd.Load["100"].Alloc != math.Sqrt(8) {
-		t.Errorf("MeanSD = %+v, %+v; want 2 ± √2 failed and 92 ± √8 allocated", mean, sd)
+		t.Errorf("summary = %+v, %+v; want 2 ± √2 failed and 92 ± √8 allocated", mean, sd)
 	}
 }
 

@@ -22,10 +22,10 @@ var published = map[string]fgd.Policy{
 }
 
 // Expected is the published mean and standard deviation of one trace and
-// policy over Seeds, at each of Loads.
+// policy over Seeds, at each of loads.
 type Expected struct {
 	Trace, Policy string
-	Mean, SD      [len(Loads)]Point
+	Mean, SD      [len(loads)]Point
 }
 
 // metrics are the columns of a summary, and where their values go.
@@ -77,7 +77,7 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 			return v
 		}
 		e := Expected{Trace: cell("workload"), Policy: cell("policy")}
-		for i, load := range Loads {
+		for i, load := range loads {
 			for _, m := range metrics {
 				*m.of(&e.Mean[i]) = number(fmt.Sprintf("%s@%d_mean", m.name, load))
 				*m.of(&e.SD[i]) = number(fmt.Sprintf("%s@%d_sd", m.name, load))
@@ -92,7 +92,7 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 
 // worst is the largest difference between e and a mean, in points, and where.
 func (e Expected) worst(mean Run) (diff float64, where string) {
-	for i, load := range Loads {
+	for i, load := range loads {
 		got, ok := mean.Load[strconv.Itoa(load)]
 		want := e.Mean[i]
 		for _, m := range metrics {
@@ -108,8 +108,8 @@ func (e Expected) worst(mean Run) (diff float64, where string) {
 	return diff, where
 }
 
-// Tolerance is how far, in points, a mean may be from the published one.
-const Tolerance = 0.02
+// tolerance is how far, in points, a mean may be from the published one.
+const tolerance = 0.02
 
 // A Verdict is how one policy's means on one trace compare with the published.
 type Verdict struct {
@@ -139,7 +139,7 @@ func (t *Trace) Parity(e Expected) (Verdict, error) {
 				return mean, sd, err
 			}
 		}
-		mean, sd = MeanSD(runs)
+		mean, sd = summary(runs)
 		return mean, sd, nil
 	}
 	mean, sd, err := all(true)
@@ -148,7 +148,7 @@ func (t *Trace) Parity(e Expected) (Verdict, error) {
 	}
 	v := Verdict{Expected: e, Ours: mean}
 	v.Worst, v.Where = e.worst(mean)
-	v.Within = v.Worst <= Tolerance
+	v.Within = v.Worst <= tolerance
 	switch policy {
 	case fgd.Random:
 		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
@@ -170,7 +170,7 @@ func WriteParity(w io.Writer, verdicts []Verdict) error {
 	b.WriteString("| trace | policy | 90 | 100 | 110 | 120 | 130 | largest difference | |\n|---|---|--:|--:|--:|--:|--:|---|---|\n")
 	for _, v := range verdicts {
 		fmt.Fprintf(&b, "| %s | %s |", strings.TrimPrefix(v.Trace, "openb_pod_list_"), v.Policy)
-		for _, load := range Loads {
+		for _, load := range loads {
 			fmt.Fprintf(&b, " %.2f |", v.Ours.Load[strconv.Itoa(load)].Alloc)
 		}
 		fmt.Fprintf(&b, " %.4f %s |", v.Worst, v.Where)

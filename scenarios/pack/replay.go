@@ -26,12 +26,12 @@ type Point struct {
 	Ratio float64 `json:"frag_ratio_pct"`      // F of idle GPU
 }
 
-// Loads are the percents of arrived load that a Run reports by name.
-var Loads = [...]int{90, 100, 110, 120, 130}
+// loads are the percents of arrived load that a Run reports by name.
+var loads = [...]int{90, 100, 110, 120, 130}
 
 // A Run is one replay of one seed under one policy.
 type Run struct {
-	Load        map[string]Point `json:"load"`            // at each of Loads that was reached
+	Load        map[string]Point `json:"load"`            // at each of loads that was reached
 	FinalAlloc  float64          `json:"final_alloc_pct"` // after the last arrival
 	Failed      float64          `json:"failed"`          // arrivals that fitted nowhere
 	Decisions   float64          `json:"decisions"`       // arrivals
@@ -81,7 +81,7 @@ func (t *Trace) Replay(o Options, seed int64) (Run, error) {
 	}
 	run.Curve = t.curve(events)
 	run.Load = map[string]Point{}
-	for _, k := range Loads {
+	for _, k := range loads {
 		if k < len(run.Curve) && run.Curve[k] != nil {
 			run.Load[fmt.Sprint(k)] = *run.Curve[k]
 		}

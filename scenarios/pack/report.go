@@ -47,7 +47,7 @@ func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progr
 			runs = append(runs, run)
 		}
 		if len(seeds) > 1 {
-			mean, sd := MeanSD(runs)
+			mean, sd := summary(runs)
 			report.Mean, report.SD = &mean, &sd
 		}
 		out[policy.String()] = report
@@ -69,7 +69,7 @@ func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error
 				run = &one
 			}
 		}
-		for _, load := range Loads {
+		for _, load := range loads {
 			at, ok := run.Load[strconv.Itoa(load)]
 			if !ok || err != nil {
 				continue

@@ -26,9 +26,9 @@ func (s *sum) mean() *Point {
 	return &Point{s.Alloc / s.n, s.Frag / s.n, s.Ratio / s.n}
 }
 
-// MeanSD is the mean of runs, and their sample standard deviation. The mean has
+// summary is the mean of runs, and their sample standard deviation. The mean has
 // a mean curve.
-func MeanSD(runs []Run) (mean, sd Run) {
+func summary(runs []Run) (mean, sd Run) {
 	stat := func(of func(*Run) *float64) {
 		m, s := meanSD(len(runs), func(i int) float64 { return *of(&runs[i]) })
 		*of(&mean), *of(&sd) = m, s
@@ -38,7 +38,7 @@ func MeanSD(runs []Run) (mean, sd Run) {
 	stat(func(r *Run) *float64 { return &r.Decisions })
 	stat(func(r *Run) *float64 { return &r.NsPerChoice })
 	mean.Load, sd.Load = map[string]Point{}, map[string]Point{}
-	for _, load := range Loads {
+	for _, load := range loads {
 		key := strconv.Itoa(load)
 		var points []Point
 		for _, r := range runs {
