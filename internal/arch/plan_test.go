@@ -84,7 +84,7 @@ var plan = []line{
 	{"scenarios/conformance", pure, "scenarios/shift", "", "runs the published cases; there is no market in it"},
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/shift", "", "other rules for the same market"},
 	{"scenarios/replay", shell, "protocol bus", "", "simulated time over a real bus; machines that hear something at once live side by side"},
-	{"scenarios/report", shell, "protocol coordinator/record", "gonum.org/v1/plot gonum.org/v1/plot/*", "writes pages and charts of what was recorded"},
+	{"scenarios/report", shell, "protocol coordinator/record coordinator/scene", "", "writes pages and charts of what was recorded"},
 	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
 	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
@@ -110,7 +110,7 @@ var doors = []struct{ library, door, why string }{
 	{"go.opentelemetry.io/", "bus/telemetry", "a job is one trace, whoever speaks of it"},
 	{"github.com/vmihailenco/msgpack/", "protocol", "what travels is decided in one place"},
 	{"github.com/tmc/langchaingo", "llm", "a model is asked through one door, and knows nothing of the market"},
-	{"gonum.org/v1/plot", "scenarios/report", "a chart is drawn by one piece of code"},
+	{"golang.org/x/image", "coordinator/scene", "a chart is drawn by one piece of code"},
 	{"github.com/NVIDIA/go-nvml", "cluster-agent/nvml", "the only code that needs a C compiler, and the only one that sets limits"},
 	{"k8s.io/", "cluster-agent/kube", "a site's cluster is touched by its hands alone"},
 	{"github.com/modelcontextprotocol/", "coordinator/mcp", "what programs may ask is said in one place"},

@@ -2,138 +2,145 @@ package report
 
 import (
 	"fmt"
+	"math"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/protocol"
 )
+
+// width is that of a chart on the page, in pixels of its scene.
+const width = 420
+
+// A chart is drawn for files of a name.
+type chart struct {
+	name    string
+	scene   scene.Scene
+	figures scene.Table
+}
+
+func drawn(name string, c scene.Chart) chart { return chart{name, c.Draw(width), c.Figures()} }
 
 // charts returns everything there is to draw of d, in the page's order.
 func charts(d Day) []chart {
 	all := []chart{
-		signal(d, "price", "Grid price", "dollars per MWh", func(s Site) (v []float64) {
+		drawn("price", signal(d, "Grid price", "dollars per MWh", func(s Site) (v []float64) {
 			for _, x := range s.Price {
 				v = append(v, float64(x)/1000)
 			}
 			return v
-		}),
-		signal(d, "carbon", "Carbon intensity", "grams of CO2e per kWh", func(s Site) (v []float64) {
+		})),
+		drawn("carbon", signal(d, "Carbon intensity", "grams of CO2e per kWh", func(s Site) (v []float64) {
 			for _, x := range s.Carbon {
 				v = append(v, float64(x)/1000)
 			}
 			return v
-		}),
+		})),
 	}
 	top := 1.0
 	for _, p := range d.Policies {
-		for _, row := range stacked(d, p) {
-			for _, v := range row {
-				top = max(top, v)
-			}
-		}
+		top = max(top, most(p))
 	}
 	seen := make(map[string]bool)
 	for _, p := range d.Policies {
-		c := busy(d, p, top)
-		for n := 2; seen[c.name]; n++ {
-			c.name = fmt.Sprintf("busy-%s-%d", slug(p.Totals.Policy), n)
+		name := "busy-" + slug(p.Totals.Policy)
+		for n := 2; seen[name]; n++ {
+			name = fmt.Sprintf("busy-%s-%d", slug(p.Totals.Policy), n)
 		}
-		seen[c.name] = true
-		all = append(all, c)
+		seen[name] = true
+		all = append(all, drawn(name, busy(d, p, top)))
 	}
 	return append(all, totals(d)...)
 }
 
 // signal is one value of all grids over the day.
-func signal(d Day, name, title, unit string, of func(Site) []float64) chart {
-	low, high := 0.0, 0.0
-	var values [][]float64
+func signal(d Day, title, unit string, of func(Site) []float64) scene.Lines {
+	l := scene.Lines{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
 	for _, s := range d.Sites {
-		row := d.within(of(s))
-		values = append(values, row)
-		for _, v := range row {
-			low, high = min(low, v), max(high, v)
-		}
+		l.Series = append(l.Series, scene.Values{Name: s.Name, Of: of(s)})
 	}
-	return chart{name, title + " of each site over the day, in " + unit, width, height, func(c draw.Canvas) {
-		c = header(c, title, unit+", by site; hours in UTC", siteNames(d), stroke)
-		p := axes(d, low, max(high, low+1))
-		for i, row := range values {
-			line(p, i, row, d.Step)
-		}
-		p.Draw(c)
-	}}
+	return l
 }
 
-func siteNames(d Day) (names []string) {
-	for _, s := range d.Sites {
-		names = append(names, short(s.Name))
-	}
-	return names
-}
-
-// stacked returns, for each site, the GPUs held there and at all sites before.
-func stacked(d Day, p Policy) [][]float64 {
-	n := 0
+// most returns how many GPUs a policy held at once, of all sites.
+func most(p Policy) (top float64) {
+	var sum []protocol.Milli
 	for _, row := range p.Busy {
-		n = max(n, len(row))
-	}
-	sum := make([]float64, n)
-	var rows [][]float64
-	for i := range d.Sites {
-		if i < len(p.Busy) {
-			for k, v := range p.Busy[i] {
-				sum[k] += float64(v) / 1000
+		for i, v := range row {
+			if i == len(sum) {
+				sum = append(sum, 0)
 			}
+			sum[i] += v
+			top = max(top, float64(sum[i])/1000)
 		}
-		rows = append(rows, d.within(append([]float64(nil), sum...)))
 	}
-	return rows
+	return top
 }
 
 // busy is where and when a policy's jobs ran. All policies share one scale.
-func busy(d Day, policy Policy, top float64) chart {
-	name := policy.Totals.Policy
-	rows := stacked(d, policy)
-	label := fmt.Sprintf("GPUs held at each site over the day under %s", name)
-	return chart{"busy-" + slug(name), label, width, height, func(c draw.Canvas) {
-		c = header(c, short(name), "GPUs held, by site, stacked; hours in UTC", siteNames(d), patch)
-		p := axes(d, 0, top)
-		var under plotter.XYs
-		for i, row := range rows {
-			over := steps(row, d.Step)
-			p.Add(area{over, under, nth(i)})
-			under = over
+func busy(d Day, p Policy, top float64) scene.Lines {
+	l := scene.Lines{
+		Title: short(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
+		Start: d.Start, End: d.End, Step: d.Step, Stacked: true, Top: top, Decimals: 1,
+	}
+	for i, s := range d.Sites {
+		v := scene.Values{Name: s.Name}
+		if i < len(p.Busy) {
+			for _, x := range p.Busy[i] {
+				v.Of = append(v.Of, float64(x)/1000)
+			}
 		}
-		p.Draw(c)
-	}}
+		l.Series = append(l.Series, v)
+	}
+	return l
 }
 
-// An area fills what lies between two staircases; a thin line of paper keeps
-// neighbours apart for eyes that see their colours as one.
-type area struct {
-	over, under plotter.XYs
-	shade       shade
+// parts are the terms of the objective, in the order of its chart.
+var parts = []column{
+	{head: "energy", of: func(t record.Totals) float64 { return t.CostUSD }},
+	{head: "carbon", of: func(t record.Totals) float64 { return t.CarbonUSD }},
+	{head: "transfer", of: func(t record.Totals) float64 { return t.TransferUSD }},
+	{head: "delay", of: func(t record.Totals) float64 { return t.DelayUSD }},
+	{head: "lateness", of: func(t record.Totals) float64 { return t.LateUSD }},
 }
 
-func (a area) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	if len(a.over) == 0 {
-		return
+// totals returns a bar chart for each figure that policies are compared by.
+func totals(d Day) []chart {
+	if len(d.Policies) == 0 {
+		return nil
 	}
-	var edge, all []vg.Point
-	for _, at := range a.over {
-		edge = append(edge, vg.Point{X: x(at.X), Y: y(at.Y)})
+	one := func(name, title, unit string, decimals int, of func(record.Totals) float64) chart {
+		return drawn(name, bars(d, title, unit, decimals, []column{{of: of}}))
 	}
-	all = append(all, edge...)
-	for i := len(a.over) - 1; i >= 0; i-- {
-		base := 0.0
-		if i < len(a.under) {
-			base = a.under[i].Y
+	return []chart{
+		drawn("objective", bars(d, "Objective", "dollars, by cause", 2, parts)),
+		one("cost", "Cost of energy", "dollars, idle machines included", 2, func(t record.Totals) float64 { return t.CostUSD }),
+		one("emissions", "Carbon", "kg CO2e, idle machines included", 1, func(t record.Totals) float64 { return t.CarbonKg }),
+		one("energy", "Energy", "kWh, idle machines included", 1, func(t record.Totals) float64 { return t.EnergyKWh }),
+		one("wait", "Wait of the unluckiest 5 %", "minutes from arrival to start, 95th percentile", 1, func(t record.Totals) float64 { return t.WaitS.P95 / 60 }),
+		drawn("late", bars(d, "Jobs late or never run", "jobs", 0, []column{
+			{head: "late", of: func(t record.Totals) float64 { return float64(t.Late) }},
+			{head: "never run", of: func(t record.Totals) float64 { return float64(t.Unplaced) }},
+		})),
+	}
+}
+
+// bars draws one bar for each policy, stacked of one or more figures.
+func bars(d Day, title, unit string, decimals int, stack []column) scene.Bars {
+	b := scene.Bars{Title: title, Unit: unit, Decimals: decimals}
+	for _, c := range stack {
+		b.Parts = append(b.Parts, c.head)
+	}
+	for _, p := range d.Policies {
+		r := scene.Row{Name: short(p.Totals.Policy)}
+		for _, c := range stack {
+			v := c.of(p.Totals)
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				v = 0
+			}
+			r.Values = append(r.Values, v)
 		}
-		all = append(all, vg.Point{X: x(a.over[i].X), Y: y(base)})
+		b.Rows = append(b.Rows, r)
 	}
-	c.FillPolygon(a.shade.color(), c.ClipPolygonXY(all))
-	c.StrokeLines(draw.LineStyle{Color: paper.color(), Width: 0.6}, c.ClipLinesXY(edge)...)
+	return b
 }

@@ -1,16 +1,13 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
-	"html"
 	"html/template"
 	"io"
-	"regexp"
-	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/coordinator/scene"
 )
 
 //go:embed page.html.tmpl
@@ -28,7 +25,7 @@ type section struct {
 }
 
 type figure struct {
-	SVG  template.HTML // made by svg from escaped text alone
+	SVG  template.HTML // made of escaped text alone
 	Name string
 }
 
@@ -41,11 +38,7 @@ type cell struct {
 func page(w io.Writer, d Day, all []chart) error {
 	figures := make([]figure, len(all))
 	for i, c := range all {
-		raw, err := c.svg()
-		if err != nil {
-			return err
-		}
-		figures[i] = figure{inline(c, raw), c.name}
+		figures[i] = figure{template.HTML(c.scene.Inline()), c.name}
 	}
 	n := 2 + len(d.Policies)
 	sections := []section{
@@ -71,50 +64,13 @@ func page(w io.Writer, d Day, all []chart) error {
 		}
 	}
 	return pageTemplate.Execute(w, map[string]any{
-		"Day": d, "Compared": Compared(d), "Sections": sections, "Rows": rows, "Style": template.CSS(variables() + pageStyle),
+		"Day": d, "Compared": Compared(d), "Sections": sections, "Rows": rows, "Style": template.CSS(inks() + pageStyle),
 		"From": d.Start.Go().Format("2 January 2006 15:04"), "To": d.End.Go().Format("2 January 2006 15:04"),
 	})
 }
 
-var outer = regexp.MustCompile(`(?s)^.*?<svg [^>]*viewBox="([^"]*)"[^>]*>`)
-
-// inline returns a chart's SVG for the page: without its own prologue, named
-// for those who do not see it, and in the page's colours, light or dark.
-func inline(c chart, raw []byte) template.HTML {
-	size := outer.FindSubmatch(raw)
-	if size == nil {
-		return ""
-	}
-	head := fmt.Sprintf(`<svg viewBox="%s" role="img" aria-label="%s">`, size[1], html.EscapeString(c.label))
-	s := head + string(raw[len(size[0]):])
-	for name, shade := range variablesOf() {
-		s = strings.ReplaceAll(s, ":"+shade.light, ":var(--"+name+")")
-	}
-	return template.HTML(s)
-}
-
-// variablesOf names each shade of a chart.
-func variablesOf() map[string]shade {
-	all := map[string]shade{"paper": paper, "ink": ink, "muted": muted, "faint": faint}
-	for i, s := range series {
-		all[fmt.Sprintf("s%d", i)] = s
-	}
-	return all
-}
-
-// variables returns the shades as CSS, for light and dark.
-func variables() string {
-	var light, dark bytes.Buffer
-	add := func(name string, s shade) {
-		fmt.Fprintf(&light, "--%s:%s;", name, s.light)
-		fmt.Fprintf(&dark, "--%s:%s;", name, s.dark)
-	}
-	add("paper", paper)
-	add("ink", ink)
-	add("muted", muted)
-	add("faint", faint)
-	for i, s := range series {
-		add(fmt.Sprintf("s%d", i), s)
-	}
-	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n", light.String(), dark.String())
+// inks returns the colours of charts and page as CSS, for light and dark.
+func inks() string {
+	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n%s",
+		scene.Variables(false), scene.Variables(true), scene.Style())
 }

@@ -3,14 +3,15 @@
 //
 // Promises: a page needs nothing but itself: no script, no font and no picture
 // is fetched; names from outside are text wherever they appear; the same Day
-// gives the same bytes of page and SVG. A chart is drawn once, by one piece of
-// code, for SVG, PNG and page.
+// gives the same bytes of page and SVG. A chart is laid out once, for SVG, PNG
+// and page, by coordinator/scene.
 //
 // The figures are those of coordinator/record; words about one job are in
 // coordinator/narrate.
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,8 +63,8 @@ func JSON(w io.Writer, all []record.Totals) error {
 	return nil
 }
 
-// Write makes dir hold index.html, and each chart as an SVG and a PNG in
-// dir/charts. It returns the page's path.
+// Write makes dir hold index.html, and each chart as SVG, as PNG and in figures
+// in dir/charts. It returns the page's path.
 func Write(dir string, d Day) (string, error) {
 	d = d.tidy()
 	folder := filepath.Join(dir, "charts")
@@ -72,15 +73,13 @@ func Write(dir string, d Day) (string, error) {
 	}
 	all := charts(d)
 	for _, c := range all {
-		picture, err := c.png()
+		picture, err := c.scene.PNG()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("report: draw %s: %w", c.name, err)
 		}
-		vector, err := c.svg()
-		if err != nil {
-			return "", err
-		}
-		for ext, data := range map[string][]byte{".svg": vector, ".png": picture} {
+		var figures bytes.Buffer
+		c.figures.Write(&figures)
+		for ext, data := range map[string][]byte{".svg": c.scene.SVG(), ".png": picture, ".txt": figures.Bytes()} {
 			if err := os.WriteFile(filepath.Join(folder, c.name+ext), data, 0o644); err != nil {
 				return "", fmt.Errorf("report: write a chart: %w", err)
 			}

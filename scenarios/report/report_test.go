@@ -97,8 +97,8 @@ func TestThePageAndItsChartsAreTheSameBytesTwice(t *testing.T) {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(a, "charts", "*"))
-	if err != nil || len(files) != 2*10 {
-		t.Fatalf("%d charts, %v; want 10 as SVG and PNG", len(files), err)
+	if err != nil || len(files) != 3*10 {
+		t.Fatalf("%d charts, %v; want 10 as SVG, PNG and figures", len(files), err)
 	}
 	for _, f := range append(files, filepath.Join(a, "index.html")) {
 		x, _ := os.ReadFile(f)
@@ -108,8 +108,8 @@ func TestThePageAndItsChartsAreTheSameBytesTwice(t *testing.T) {
 			t.Errorf("%s differs between two runs (%v)", rest, err)
 		}
 		if strings.HasSuffix(f, ".png") {
-			if im, err := png.Decode(bytes.NewReader(x)); err != nil || im.Bounds().Dx() != 960 {
-				t.Errorf("%s: %v; want a picture 960 pixels wide", rest, err)
+			if im, err := png.Decode(bytes.NewReader(x)); err != nil || im.Bounds().Dx() != 2*width {
+				t.Errorf("%s: %v; want a picture twice as wide as the chart", rest, err)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func TestThePageFetchesNothing(t *testing.T) {
 			t.Errorf("the page holds %q", m)
 		}
 	}
-	if strings.Contains(html, "#1B1F24\"") {
+	if strings.Contains(html, "fill=\"#") {
 		t.Error("a chart has a colour of its own; want the page's variables, for dark screens")
 	}
 }
@@ -146,11 +146,7 @@ func TestHostileNamesAreText(t *testing.T) {
 		if !harmless.MatchString(c.name) {
 			t.Errorf("a chart's file is named %q", c.name)
 		}
-		raw, err := c.svg()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for dec := xml.NewDecoder(bytes.NewReader(raw)); ; {
+		for dec := xml.NewDecoder(bytes.NewReader(c.scene.SVG())); ; {
 			tok, err := dec.Token()
 			if errors.Is(err, io.EOF) {
 				break
@@ -283,21 +279,22 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-func TestTicksAreFewAndInOrder(t *testing.T) {
-	for _, hours := range []float64{1, 5, 24, 48, 169, 800} {
-		ticks := clock(midnight.Add(17*time.Minute), hours)
-		if len(ticks) > 9 {
-			t.Errorf("clock over %v hours has %d ticks; want at most 9", hours, len(ticks))
-		}
-		for i, tick := range ticks {
-			if tick.Value < 0 || tick.Value > hours || i > 0 && tick.Value <= ticks[i-1].Value {
-				t.Errorf("clock over %v hours: tick %d is at %v", hours, i, tick.Value)
-			}
-		}
+// What a chart says at the end of a bar is the figure that its title names.
+func TestChartsShowTheFiguresThatTheyName(t *testing.T) {
+	d := sample()
+	d.Policies = d.Policies[:1]
+	x := d.Policies[0].Totals
+	want := map[string]string{
+		"objective": fixed(x.CostUSD+x.CarbonUSD+x.TransferUSD+x.DelayUSD+x.LateUSD, 2), "cost": fixed(x.CostUSD, 2), "emissions": fixed(x.CarbonKg, 1),
+		"energy": fixed(x.EnergyKWh, 1), "wait": fixed(x.WaitS.P95/60, 1), "late": whole(float64(x.Late + x.Unplaced)),
 	}
-	for _, tc := range []struct{ span, want float64 }{{4, 1}, {100, 50}, {90, 50}, {70, 20}, {0.3, 0.1}, {0, 1}, {math.NaN(), 1}} {
-		if got := pace(tc.span); math.Abs(got-tc.want) > 1e-12 {
-			t.Errorf("pace(%v) = %v; want %v", tc.span, got, tc.want)
+	for _, c := range charts(d) {
+		if figure, ok := want[c.name]; ok && !strings.Contains(string(c.scene.Inline()), ">"+figure+"</text>") {
+			t.Errorf("the chart %s does not show %s:\n%s", c.name, figure, c.scene.Label)
 		}
+		delete(want, c.name)
+	}
+	if len(want) != 0 {
+		t.Errorf("no charts of %v", want)
 	}
 }
