@@ -1,7 +1,16 @@
-# The federation under faults: in simulated time, by seed; then real processes.
-SEEDS ?= 20000
+# A live federation on this machine: what it takes, beside what NATS takes.
+SITES ?= 4,16,64
 
-.PHONY: sim
-## sim: play SEEDS of the federation under faults, for five minutes at most; a seed that fails says how to see it again
-sim:
-	$(GO) test ./scenarios/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for 5m -timeout 10m -v
+.PHONY: bench-live bench-memory bench-thousand
+
+## bench-live: auctions a second and submit-to-award at SITES sites, beside the bare server's floor
+bench-live:
+	$(GO) run ./scenarios/load -sites $(SITES)
+
+## bench-memory: have one market settle a million jobs, and print what memory it takes (minutes)
+bench-memory:
+	$(GO) run ./scenarios/load -jobs 1000000
+
+## bench-thousand: rounds with 1,000 sites in one process, with message counts
+bench-thousand:
+	$(GO) run ./scenarios/load -direct 1000

@@ -137,6 +137,9 @@ func New(cfg Config, rule auction.Rule) *Market {
 // The caller must not change it.
 func (k *Market) Counts() map[string]int { return k.counts }
 
+// Known returns how many jobs are on their way, or ended and remembered.
+func (k *Market) Known() int { return len(k.lots) }
+
 // Ledger returns the accounts. The caller must not change them.
 func (k *Market) Ledger() *ledger.Ledger { return &k.ledger }
 

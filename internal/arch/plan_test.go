@@ -29,6 +29,7 @@ var plan = []line{
 	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
 	{"bus/natsbus", shell, "internal/strict protocol bus", "github.com/nats-io/nats.go github.com/nats-io/nats-server/v2/server github.com/nats-io/nkeys golang.org/x/time/rate", "the door to NATS"},
 	{"bus/natsbus/books", shell, "protocol bus/natsbus", "github.com/nats-io/nats.go github.com/nats-io/nats.go/jetstream", "facts on a stream; what they mean is the machine's affair"},
+	{"bus/natsbus/floor", shell, "protocol bus/natsbus", "", "what the server takes by itself; it measures, and nobody else uses it"},
 	{"bus/natsbus/federation", shell, "protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
 	{"bus/telemetry", shell, "protocol bus/natsbus", "github.com/prometheus/client_golang/* go.opentelemetry.io/otel/*", "only watches; no party decides by it"},
 	{"bus/journal", shell, "protocol", "", "a file of messages; it does not matter who said them"},
@@ -97,6 +98,7 @@ var plan = []line{
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
 
+	{"scenarios/load", shell, "*", "", "a main: measures a live federation in one process"},
 	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+)
+
+// A tally is what a round of many sites takes when nothing is in the way: one
+// goroutine, and function calls instead of a network.
+type tally struct {
+	Sites    int           `json:"sites"`
+	Jobs     int           `json:"jobs"`
+	Awarded  int           `json:"awarded"`
+	Messages int           `json:"messages"` // a call counts once for each who hears it
+	Bytes    int64         `json:"bytes"`
+	Offers   time.Duration `json:"offers_ns"` // all sites plan, one after the other
+	Market   time.Duration `json:"market_ns"` // takes in the offers and clears the round
+}
+
+// direct has n sites bid for some jobs in one round.
+func direct(n, jobs int) (t tally, err error) {
+	s, err := stage(n)
+	if err != nil {
+		return t, err
+	}
+	t.Sites, t.Jobs = n, jobs
+	now := s.Start.Floor(time.Hour).Add(time.Hour)
+	k := market.New(market.Config{Terms: scenarios.Weights(s)}, auction.New(auction.Config{}))
+	all := make(map[protocol.Party]*agents.Agent, n)
+	feed := func(who protocol.Party, ms []protocol.Message) {
+		for _, m := range ms {
+			if _, hello := m.Body.(protocol.Hello); hello {
+				k.Step(now, m)
+			}
+		}
+	}
+	for _, place := range s.Sites {
+		p, agent, err := scenarios.Settle(s, place.Name, now.Add(-time.Hour), now.Add(30*24*time.Hour))
+		if err != nil {
+			return t, err
+		}
+		who := protocol.Agent(place.Name)
+		all[who] = agent
+		feed(who, agent.Tick(now))
+		for due := p.Feed.Due(); due != 0 && due <= now; due = p.Feed.Due() {
+			for _, m := range p.Feed.Tick(due) {
+				feed(who, agent.Step(now, m))
+			}
+		}
+	}
+	mouth := protocol.Mouth{Who: protocol.Submitter}
+	for i := range jobs {
+		k.Step(now, mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("job-%d", i)), Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
+			Arrival: now, Run: time.Hour, Deadline: now.Add(90 * time.Minute),
+		}}))
+	}
+	now = max(now, k.Due())
+	for _, m := range k.Tick(now) {
+		if _, ok := m.Body.(protocol.Call); ok {
+			t.round(k, now, m, all)
+		}
+	}
+	return t, nil
+}
+
+// round carries one call to all sites, and what comes of it back and forth.
+func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message, all map[protocol.Party]*agents.Agent) {
+	t.Messages, t.Bytes = len(all), int64(len(all))*size(call)
+	var offers, outcome []protocol.Message
+	began := time.Now()
+	for _, a := range all { // who answers first does not matter
+		offers = append(offers, a.Step(now, call)...)
+	}
+	t.Offers = time.Since(began)
+	began = time.Now()
+	for _, o := range offers {
+		outcome = append(outcome, k.Step(now, o)...)
+	}
+	t.Market = time.Since(began)
+	for _, m := range append(offers, outcome...) {
+		t.Messages++
+		t.Bytes += size(m)
+	}
+	for _, m := range outcome {
+		if _, ok := m.Body.(protocol.Award); !ok {
+			continue
+		}
+		t.Awarded++
+		for _, answer := range all[m.To].Step(now, m) {
+			if answer.To == protocol.Coordinator {
+				t.Messages++
+				t.Bytes += size(answer)
+				k.Step(now, answer)
+			}
+		}
+	}
+}
