@@ -26,6 +26,8 @@ type Log struct {
 	jobs        map[protocol.JobID]*history
 	tenants     map[string]bool
 	said        []protocol.Message // that the market said or heard
+	hints       map[place]*hint    // what a judge was asked
+	governed    []inForce          // as they were announced
 	stage       Stage
 	numbers     map[protocol.JobID]int // of jobs, as they were submitted, from 1
 
@@ -80,7 +82,7 @@ func New(totals []record.Totals) *Log {
 	return &Log{
 		book:   record.New(record.Config{All: true}),
 		totals: totals, decisions: make(map[uint64]decided), sites: make(map[string]*site),
-		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool), numbers: make(map[protocol.JobID]int),
+		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool), numbers: make(map[protocol.JobID]int), hints: make(map[place]*hint),
 	}
 }
 
@@ -91,6 +93,7 @@ func (l *Log) Add(m protocol.Message) {
 	}
 	l.index, l.kept = nil, nil
 	l.book.Add(m)
+	l.hinted(m)
 	if again.Heard(m) {
 		l.said = append(l.said, m)
 	}
@@ -216,7 +219,11 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 	r := l.known(d.job)
 	for _, h := range r.Hearings {
 		if max(h.Decision.Said.Seq, 1) == id {
-			return decision.Of(r, h, l.numbers[d.job], 0)
+			out, ok := decision.Of(r, h, l.numbers[d.job], 0)
+			if x := l.hints[place{h.Round, d.job}]; x != nil {
+				out = out.Judged(x.ask, x.answer, h.Decision)
+			}
+			return out.Under(l.policyAt(id), r, h), ok
 		}
 	}
 	return decision.Refused(r, l.numbers[d.job], 0)

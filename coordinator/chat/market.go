@@ -28,7 +28,7 @@ func (l *Log) weights(q Query, a *Answer) {
 	if len(a.Text) == 0 {
 		a.say("No round was called, so no prices are in the record.")
 	}
-	a.say("Beside these, a job's own limits bind: regions, GPU models, size. No other rules are in force.")
+	l.rulesTold(a)
 }
 
 // bidError compares what sites bid with what was measured.

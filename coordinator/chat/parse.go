@@ -59,7 +59,11 @@ func (l *Log) into(question string, r *reading) (Query, *Answer) {
 		return Query{}, back
 	}
 	if first := r.imperative(); first != "" {
-		return Query{}, l.refuse(first)
+		back := l.refuse(first)
+		if first == "!legislate" {
+			back.Text = []string{governs(question)}
+		}
+		return Query{}, back
 	}
 	if len(r.unknown) > 0 {
 		for _, why := range []string{"unrecorded", "beyond"} {

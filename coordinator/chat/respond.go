@@ -33,6 +33,7 @@ func init() {
 		"forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
 		"weights": (*Log).weights, "shares": (*Log).shares, "bid-error": (*Log).bidError, "silent": (*Log).silent, "stuck": (*Log).stuck,
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
+		"no-arbitration": (*Log).arbitration, "no-policy-log": (*Log).policyLog,
 		"jobs": (*Log).count, "summary": (*Log).summary,
 	}
 }
@@ -44,7 +45,7 @@ func (l *Log) Answer(q Query) Answer {
 		return *l.help()
 	}
 	a := Answer{Kind: "answer", Query: &q, Read: phrase.Clean(q.String()), Command: command(q.String())}
-	if text, ok := absences[q.Ask]; ok {
+	if text, ok := absences[q.Ask]; ok && !l.has(q.Ask) {
 		a.Kind, a.Command = "absent", ""
 		a.say("%s", text)
 		return a
@@ -61,6 +62,17 @@ func (l *Log) Answer(q Query) Answer {
 		a.Figures, a.Chart = nil, nil
 	}
 	return a
+}
+
+// has reports whether this run has what others lack.
+func (l *Log) has(ask string) bool {
+	switch ask {
+	case "no-arbitration":
+		return len(l.hints) > 0
+	case "no-policy-log":
+		return len(l.governed) > 0
+	}
+	return false
 }
 
 // check returns what to say of a query about what is not there.

@@ -29,8 +29,9 @@ type Record struct {
 	At     time.Time `json:"at"`
 	Policy uint64    `json:"policy"` // version in force
 	Bids   []Bid     `json:"bids"`
-	Winner *string   `json:"winner"` // a bid's id; null for a hold or a refusal
-	Path   string    `json:"path"`   // "rule", "judge", "fallback:...", or "none" if nobody won
+	Winner *string   `json:"winner"`          // a bid's id; null for a hold or a refusal
+	Path   string    `json:"path"`            // "rule", "judge", "fallback:...", or "none" if nobody won
+	Extra  *float64  `json:"extra,omitempty"` // dollars that a judge's choice cost more
 	Facts  []Fact    `json:"facts"`
 	Inputs Inputs    `json:"inputs"`
 }

@@ -52,9 +52,9 @@ var plan = []line{
 	{"coordinator/again", pure, "protocol coordinator/auction coordinator/market coordinator/ledger", "", "makes recorded rounds again, by stepping a market over its ledger"},
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
-	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
+	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/policy coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
 	{"coordinator/wording", pure, "protocol coordinator/decision", "", "what a model may make of a decision record, and what holds it to that"},
-	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
+	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market coordinator/policy", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 	{"coordinator/scene/screen", shell, "", "", "shows pictures where a terminal says that it can; waits for what it says"},
