@@ -38,7 +38,8 @@ func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Mes
 // hello introduces the site.
 func (a *Agent) hello(now protocol.Time) []protocol.Message {
 	a.greeted, a.pools = true, a.fleet.Pools()
-	return a.say(now, protocol.Coordinator, protocol.Hello{Site: a.cfg.Site, Pools: a.pools})
+	h := protocol.Hello{Site: a.cfg.Site, Pools: a.pools}
+	return []protocol.Message{a.owe(now, owed{to: protocol.Coordinator, body: h})}
 }
 
 // rest is how long a site whose hands lost a job does not offer for it again:

@@ -9,7 +9,8 @@ import (
 )
 
 // An owed word is said again until it is answered: who should have heard it may
-// have been down, and so may the network. A job has at most one.
+// have been down, and so may the network. A job has at most one; so has no job,
+// which is the site's Hello.
 type owed struct {
 	due   protocol.Time
 	wait  time.Duration // until it is said once more after that
@@ -85,6 +86,8 @@ func (a *Agent) confirmed(now protocol.Time, m protocol.Message, c protocol.Conf
 		return a.stands(now, m, c)
 	case protocol.Void:
 		return a.void(now, m, c)
+	case protocol.Taken:
+		a.drop(c.Job) // our Hello
 	case protocol.UnknownSite:
 		a.greeted = false
 	case protocol.Closed:

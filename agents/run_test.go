@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestASiteIntroducesItselfOnce(t *testing.T) {
+func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
 	s := newSite(t, Habit{}, 4, 2)
 	if s.agent.Due() == 0 || s.agent.Due() > noon {
 		t.Fatalf("due at %v", s.agent.Due())
@@ -20,8 +20,20 @@ func TestASiteIntroducesItselfOnce(t *testing.T) {
 	if len(said) != 1 || said[0].To != protocol.Coordinator || !reflect.DeepEqual(said[0].Body, want) {
 		t.Errorf("said %v", said)
 	}
-	if s.agent.Due() != 0 || s.agent.Tick(noon) != nil {
-		t.Error("a site that has introduced itself waits to be spoken to")
+	due := s.agent.Due()
+	if due <= noon || s.agent.Tick(noon) != nil {
+		t.Errorf("due at %v", due)
+	}
+	if again := s.agent.Tick(due); len(again) != 1 || !reflect.DeepEqual(again[0].Body, want) {
+		t.Errorf("unheard it said %v", again)
+	}
+	s.confirm("", 0, protocol.Taken)
+	if s.agent.Due() != 0 || s.agent.Tick(due) != nil {
+		t.Error("a site that was heard waits to be spoken to")
+	}
+	s.confirm("", 0, protocol.UnknownSite) // a coordinator that lost its books
+	if again := s.agent.Tick(due); len(again) != 1 || !reflect.DeepEqual(again[0].Body, want) {
+		t.Errorf("to one that does not know it, it said %v", again)
 	}
 }
 

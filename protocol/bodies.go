@@ -460,7 +460,7 @@ const (
 
 // What a Confirm says.
 const (
-	Taken  Code = "taken"  // the Submit: it need not be said again
+	Taken  Code = "taken"  // the Submit, or of no job the Hello: it need not be said again
 	Stands Code = "stands" // the Accept: the job is the site's alone
 	Void   Code = "void"   // the award is over: let go of what it reserved
 	Closed Code = "closed" // the Done, or the Submit of a job that has ended

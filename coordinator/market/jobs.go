@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
@@ -67,13 +68,16 @@ func (k *Market) end(now protocol.Time, l *lot) {
 
 // hello takes in what a site is. A site that says it again, after a restart,
 // replaces what it said before.
-func (k *Market) hello(m protocol.Message, h protocol.Hello) {
+func (k *Market) hello(now protocol.Time, m protocol.Message, h protocol.Hello) []protocol.Message {
 	if h.Site == "" || m.From != protocol.Agent(h.Site) {
 		k.counts["hello-of-stranger"]++
-		return
+		return nil
 	}
-	k.note(m)
-	k.greet(h)
+	if s := k.sites[h.Site]; s == nil || !slices.Equal(s.hello.Pools, h.Pools) {
+		k.note(m)
+		k.greet(h)
+	}
+	return []protocol.Message{k.say(now, m.From, protocol.Confirm{Code: protocol.Taken})}
 }
 
 func (k *Market) greet(h protocol.Hello) {

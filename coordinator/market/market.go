@@ -184,7 +184,7 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	case protocol.Submit:
 		return k.submitted(now, m, b)
 	case protocol.Hello:
-		k.hello(m, b)
+		return k.hello(now, m, b)
 	case protocol.Offer:
 		return k.offered(now, m, b)
 	case protocol.Accept:

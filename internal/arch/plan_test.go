@@ -101,6 +101,7 @@ var plan = []line{
 	{"scenarios/load", shell, "*", "", "a main: measures a live federation in one process"},
 	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
+	{"internal/chaos", shell, "", "", "a test of real processes, and no part of the house"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }
 
