@@ -14,15 +14,3 @@ bench-memory:
 ## bench-thousand: rounds with 1,000 sites in one process, with message counts
 bench-thousand:
 	$(GO) run ./scenarios/load -direct 1000
-.PHONY: sim
-## sim: play SEEDS of the federation under faults, for five minutes at most; a seed that fails says how to see it again
-sim:
-	$(GO) test ./scenarios/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for 5m -timeout 10m -v
-
-# How long real processes are done harm to.
-CHAOS ?= 60s
-
-.PHONY: chaos
-## chaos: run a federation in processes of its own, kill, stop and cut them off for CHAOS, and count what came of each job
-chaos:
-	$(GO) test ./internal/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v

@@ -1,0 +1,15 @@
+# The federation under faults: in simulated time, by seed; then real processes.
+SEEDS ?= 20000
+
+# How long real processes are done harm to.
+CHAOS ?= 60s
+
+.PHONY: sim chaos
+
+## sim: play SEEDS of the federation under faults, for five minutes at most; a seed that fails says how to see it again
+sim:
+	$(GO) test ./scenarios/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for 5m -timeout 10m -v
+
+## chaos: run a federation in processes of its own, kill, stop and cut them off for CHAOS, and count what came of each job
+chaos:
+	$(GO) test ./internal/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v
