@@ -97,7 +97,12 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	gap, _ := c.Gap(c.KnownUSD)
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "a schedule was found at $%.4f, %.2f %% above it\n", c.KnownUSD, 100*gap)
+	online, _ := c.Gap(c.OnlineUSD)
+	blind, _ := c.Gap(c.BlindUSD)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), `a schedule was found at $%.4f, %.2f %% above it
+jobs placed as they arrive, by actual prices: $%.4f, %.2f %% above it, with the bound's price of room;
+                                              $%.4f, %.2f %% above it, with none
+`, c.KnownUSD, 100*gap, c.OnlineUSD, 100*online, c.BlindUSD, 100*blind)
 	return err
 }
 

@@ -35,6 +35,12 @@ type Certificate struct {
 	// GPUs than it has, at any half minute; cores and memory are not counted.
 	KnownUSD float64 `json:"known_usd,omitempty"`
 
+	// OnlineUSD and BlindUSD are what it costs to place jobs as they arrive, by the
+	// actual prices and intensities: with the price of room that the bound found,
+	// and without any. They are computed with KnownUSD.
+	OnlineUSD float64 `json:"online_usd,omitempty"`
+	BlindUSD  float64 `json:"blind_usd,omitempty"`
+
 	From  int64         `json:"from_ms"` // start of the first slot, since 1970
 	Slot  time.Duration `json:"slot_ns"`
 	Pools []PricedPool  `json:"pools"`
@@ -67,6 +73,7 @@ func Of(s script.Scenario, cfg Config) (Certificate, error) {
 	if cfg.Rounds > 0 && !cfg.Idle {
 		known, _ := p.known(cfg.Rounds)
 		c.KnownUSD = dollars(known)
+		c.OnlineUSD, c.BlindUSD = dollars(p.online(true)), dollars(p.online(false))
 	}
 	c.Pools = p.announce()
 	c.BoundUSD = dollars(p.value(nil))

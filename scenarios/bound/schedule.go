@@ -14,6 +14,7 @@ type schedule struct {
 	p     *problem
 	nodes [][]node // by pool
 	at    []place  // by job
+	now   float64  // no job is placed earlier
 }
 
 // A node is the thousandths of GPUs that are held in each cell of time.
@@ -98,6 +99,9 @@ func (s *schedule) put(i int, pay bool) bool {
 	j := &s.p.jobs[i]
 	best, value := place{way: -1, node: -1}, math.Inf(1)
 	try := func(k int, t float64) {
+		if t < s.now {
+			return
+		}
 		w := &j.ways[k]
 		v := s.p.cost(j, w, t)
 		own := v
@@ -121,7 +125,7 @@ func (s *schedule) put(i int, pay bool) bool {
 			break
 		}
 		w := &j.ways[b.way]
-		try(b.way, b.from)
+		try(b.way, max(b.from, min(s.now, b.to)))
 		for t := math.Ceil(b.from); t < b.to; t++ {
 			try(b.way, t)
 		}

@@ -17,6 +17,9 @@ func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 		for i := range p.jobs {
 			s.put(i, rapid.Bool().Draw(t, "pay"))
 		}
+		if online := p.online(rapid.Bool().Draw(t, "online")); online < bound-1e-6 {
+			t.Fatalf("jobs placed as they arrive cost %v; the bound is %v", online, bound)
+		}
 		s.redo([]int{rapid.IntRange(0, len(p.jobs)-1).Draw(t, "again")}, false)
 		want, sum := 0.0, p.constant
 		for i, x := range s.at {
@@ -49,6 +52,21 @@ func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 		total, _ := s.total()
 		if math.Abs(total-sum) > 1e-6 || total < bound-1e-6 {
 			t.Fatalf("the schedule says it costs %v; its jobs cost %v; the bound is %v", total, sum, bound)
+		}
+	})
+}
+
+// Nobody starts a job before now, whenever it is planned anew.
+func TestAPlanAnewStartsNothingInThePast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := random(t)
+		p.search(40)
+		s := newSchedule(p)
+		s.now = rapid.Float64Range(0, float64(p.slots)).Draw(t, "now")
+		for i := range p.jobs {
+			if s.put(i, false) && s.at[i].start < max(s.now, p.jobs[i].arrival) {
+				t.Fatalf("job %d starts at %v; it arrives at %v and it is %v", i, s.at[i].start, p.jobs[i].arrival, s.now)
+			}
 		}
 	})
 }

@@ -1,0 +1,47 @@
+package bound
+
+import (
+	"cmp"
+	"slices"
+)
+
+// slotsPerHour is how many slots there are in an hour.
+const slotsPerHour = 4
+
+// online returns what it costs to place jobs as they arrive, by one who knows all
+// prices and intensities, and every node, but no job before it is there. Each job
+// is given its cheapest place at once; once an hour, those that have not started
+// move to a cheaper one if there is one by then. With pay, room costs what it
+// does in the bound, so what is yet to come is known by its price.
+//
+// No rule that decides on actual prices is beaten by construction: this is how
+// far one gets by the plainest plan, and so what of a gap is due to jobs that
+// nobody could know of.
+func (p *problem) online(pay bool) float64 {
+	s := newSchedule(p)
+	order := make([]int, len(p.jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[x].arrival, p.jobs[y].arrival) })
+	k := 0
+	for hour := slotsPerHour; hour <= p.slots; hour += slotsPerHour {
+		for ; k < len(order) && p.jobs[order[k]].arrival < float64(hour); k++ {
+			s.now = p.jobs[order[k]].arrival
+			s.put(order[k], pay)
+		}
+		s.now = float64(hour)
+		var open []int
+		for _, i := range order[:k] {
+			if s.at[i].way < 0 || s.at[i].start > s.now {
+				open = append(open, i)
+			}
+		}
+		slices.SortStableFunc(open, func(x, y int) int { return cmp.Compare(p.jobs[y].gpus, p.jobs[x].gpus) })
+		for _, i := range open {
+			s.redo([]int{i}, pay)
+		}
+	}
+	v, _ := s.total()
+	return v
+}
