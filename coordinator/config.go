@@ -38,6 +38,7 @@ type config struct {
 	Host     string              `yaml:"host"`
 	Lease    span                `yaml:"lease"`
 	Market   marketConfig        `yaml:"market"`
+	Model    modelConfig         `yaml:"model"`
 	Traces   struct {
 		Endpoint string  `yaml:"endpoint"`
 		Ratio    float64 `yaml:"ratio"`
@@ -93,6 +94,7 @@ func load(file string) (config, error) {
 		return c, err
 	}
 	dir := filepath.Dir(file)
+	c.Model = c.Model.under(dir)
 	c.NATSFile, c.Host = process.Under(dir, c.NATSFile), process.Under(dir, c.Host)
 	if c.NATS != nil {
 		c.NATS.Access = c.NATS.Access.Under(dir)

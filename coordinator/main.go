@@ -17,12 +17,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/lead"
+	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -94,6 +96,8 @@ func run(args []string, out io.Writer) int {
 type setup struct {
 	config config
 	access natsbus.AccessFile
+	advice market.Advice
+	judge  func(context.Context, bus.Port, uint32) error // nil: there is none
 	log    *slog.Logger
 }
 
@@ -125,6 +129,9 @@ func prepare(o options, out io.Writer) (setup, error) {
 		return s, err
 	}
 	if err := process.Loopback(c.Listen); err != nil {
+		return s, err
+	}
+	if s.advice, s.judge, err = c.Model.open(); err != nil {
 		return s, err
 	}
 	s.access, err = c.access()
@@ -161,8 +168,10 @@ func (s setup) serve(ctx context.Context) error {
 	}()
 	defer server.Close()
 	s.log.Info("desk open", "address", "http://"+listener.Addr().String())
+	rules := s.config.market()
+	rules.Advice = s.advice
 	return lead.Run(ctx, lead.Config{
-		Hub: hub, Market: s.config.market(), Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
 		Desk:  d, Log: s.log, Told: tele.Told, Counted: tele.Counted,
 	})

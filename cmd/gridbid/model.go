@@ -78,11 +78,14 @@ type adviceFlags struct {
 	advice  market.Advice
 }
 
-func (f *adviceFlags) flags(cmd *cobra.Command) {
+// flags adds the flags, but for those that make no sense for a command.
+func (f *adviceFlags) flags(cmd *cobra.Command, but string) {
 	f.modelFlags.flags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.notes, "notes", "", "`FILE` with operators' notes on sites, for the model: JSON, see docs/models.md")
-	fl.StringVar(&f.verdicts, "verdicts", "", "`LEDGER` of an earlier run, whose verdicts are given again; no model is asked")
+	if but != "verdicts" {
+		fl.StringVar(&f.verdicts, "verdicts", "", "`LEDGER` of an earlier run, whose verdicts are given again; no model is asked")
+	}
 	fl.Float64Var(&f.leeway, "leeway", 1, "how much more than the best, in per cent, an offer may cost that a model chooses")
 	fl.DurationVar(&f.wait, "model-wait", 600*time.Millisecond, "how long a decision waits for the model")
 }
@@ -137,6 +140,25 @@ func (f *adviceFlags) judge(ctx context.Context) bus.Machine {
 		return f.minutes
 	}
 	return nil
+}
+
+// serve returns the judge of a live federation, or nil.
+func (f *adviceFlags) serve(clock bus.Clock) func(context.Context, bus.Port, uint32) error {
+	if f.model == nil {
+		return nil
+	}
+	judge := advise.NewJudge(f.model, time.Now)
+	return func(ctx context.Context, port bus.Port, life uint32) error {
+		return judge.Serve(ctx, port, clock, life)
+	}
+}
+
+// live returns the advice of a market whose clock runs so many times as fast as
+// the model's.
+func (f *adviceFlags) live(speed float64) market.Advice {
+	a := f.advice
+	a.Budget = time.Duration(float64(a.Budget) * speed)
+	return a
 }
 
 // tell says on the way out what the judge did.

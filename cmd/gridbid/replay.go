@@ -71,7 +71,7 @@ with --verdicts LEDGER the same run comes again without the model.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args) },
 	}
 	f.source.flags(cmd)
-	f.adviceFlags.flags(cmd)
+	f.adviceFlags.flags(cmd, "")
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+" (default: the scenario's)")
 	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")

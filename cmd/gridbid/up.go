@@ -39,6 +39,7 @@ import (
 // upFlags is what `gridbid up` was told.
 type upFlags struct {
 	source
+	adviceFlags
 	speed  float64
 	sites  []string
 	listen string
@@ -72,7 +73,8 @@ The scenario's own jobs are submitted as they arrive, unless --no-jobs; yours wi
 			return nil // ctrl-C is how it ends
 		},
 	}
-	f.flags(cmd)
+	f.source.flags(cmd)
+	f.adviceFlags.flags(cmd, "verdicts")
 	fl := cmd.Flags()
 	fl.Float64Var(&f.speed, "speed", 60, "seconds that pass in one of yours, 1 to 600")
 	fl.StringSliceVar(&f.sites, "sites", nil, "sites of the scenario to start (default: all)")
@@ -108,6 +110,9 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	}
 	if err != nil {
 		return badInput{err}
+	}
+	if err := f.ready(s, cmd.ErrOrStderr()); err != nil {
+		return err
 	}
 	if err := f.clear(); err != nil {
 		return err
@@ -195,8 +200,8 @@ func (u *upped) start(ctx context.Context) error {
 
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
-			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log,
-			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}},
+			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock),
+			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}, Advice: u.flags.live(u.flags.speed)},
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
 	})

@@ -90,8 +90,9 @@ func (s said) read(ask protocol.Ask) (protocol.Pick, protocol.Code) {
 }
 
 // Serve answers what is asked at a port until ctx or the port ends, and returns
-// why. Questions are answered side by side; it closes the port.
-func (j *Judge) Serve(ctx context.Context, port bus.Port, now func() protocol.Time) error {
+// why. Questions are answered side by side; it closes the port. Life counts how
+// often a judge was begun in this federation.
+func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life uint32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer func() {
@@ -100,7 +101,7 @@ func (j *Judge) Serve(ctx context.Context, port bus.Port, now func() protocol.Ti
 		_ = port.Close() // it is over either way
 	}()
 	var mu sync.Mutex // numbers are said in their order
-	mouth := protocol.Mouth{Who: protocol.Judge}
+	mouth := protocol.Mouth{Who: protocol.Judge, Life: life}
 	ears := new(protocol.Ears)
 	for {
 		select {
@@ -118,10 +119,10 @@ func (j *Judge) Serve(ctx context.Context, port bus.Port, now func() protocol.Ti
 				continue
 			}
 			open.Go(func() {
-				a := j.Answer(ctx, ask, ask.Until.Sub(now()))
+				a := j.Answer(ctx, ask, clock.Until(ask.Until))
 				mu.Lock()
 				defer mu.Unlock()
-				_ = port.Say(ctx, mouth.Say(now(), protocol.Coordinator, a)) // a port that fails closes Heard
+				_ = port.Say(ctx, mouth.Say(clock.Now(), protocol.Coordinator, a)) // a port that fails closes Heard
 			})
 		}
 	}

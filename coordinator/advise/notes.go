@@ -13,7 +13,8 @@ import (
 )
 
 // ReadNotes reads operators' notes: a JSON list of objects with site and text,
-// and perhaps id, from and to (RFC 3339). Sites are those that there are.
+// and perhaps id, from and to (RFC 3339). Sites are those that there are; nil if
+// that is not known.
 func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	var rows []struct {
 		ID   string    `json:"id"`
@@ -33,7 +34,7 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 			n.ID = fmt.Sprint("N", i+1)
 		}
 		switch {
-		case !slices.Contains(sites, n.Site):
+		case sites != nil && !slices.Contains(sites, n.Site) || n.Site == "":
 			return nil, fmt.Errorf("advise: notes: %s: there is no site %q; there are %q", n.ID, n.Site, sites)
 		case n.Text == "" || utf8.RuneCountInString(n.Text) > mostNote:
 			return nil, fmt.Errorf("advise: notes: %s: text: want 1 to %d characters", n.ID, mostNote)

@@ -28,6 +28,9 @@ type Config struct {
 	Clock  bus.Clock
 	Desk   *desk.Desk
 	Log    *slog.Logger
+	// Judge answers at its port while this coordinator leads; life is the
+	// coordinator's. Nil: nobody does.
+	Judge func(ctx context.Context, port bus.Port, life uint32) error
 	// Told is shown what the coordinator heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
 	// Counted is shown how often the market has refused what, by reason; nil
@@ -89,6 +92,9 @@ func term(outer context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if err := cfg.judge(ctx, t.Life()); err != nil {
+		return err
+	}
 	cfg.Log.Info("leading", "term", t.Life(), "facts", n)
 	cfg.Desk.Lead(t.Life())
 	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Told: func(heard, said []protocol.Message) {
@@ -100,6 +106,23 @@ func term(outer context.Context, cfg Config) error {
 	if err := loop.Run(ctx, port, m); err != nil {
 		return fmt.Errorf("lead: %w", err)
 	}
+	return nil
+}
+
+// judge has the judge live as long as ctx. The market does without one that fails.
+func (cfg Config) judge(ctx context.Context, life uint32) error {
+	if cfg.Judge == nil {
+		return nil
+	}
+	port, err := cfg.Hub.Join(ctx, protocol.Judge)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := cfg.Judge(ctx, port, life); ctx.Err() == nil {
+			cfg.Log.Warn("the judge is gone; the rule decides", "err", err)
+		}
+	}()
 	return nil
 }
 

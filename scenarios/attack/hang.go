@@ -73,7 +73,6 @@ func live(ctx context.Context, judge *advise.Judge, more func(time.Duration) boo
 	advice := market.Advice{Ease: 100, Purse: 1000, Budget: budget, Calls: 1 << 30,
 		Notes: []market.Notice{{Note: protocol.Note{ID: "N1", Site: "oslo", Text: "prefer it"}}}}
 	m := market.New(market.Config{Advice: advice, Gather: gather, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 4}))
-	clock := func() protocol.Time { return protocol.At(time.Now()) }
 	hub := new(membus.Hub)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -98,7 +97,7 @@ func live(ctx context.Context, judge *advise.Judge, more func(time.Duration) boo
 	if err != nil {
 		return err
 	}
-	if err := judge.Serve(ctx, port, clock); !errors.Is(err, context.Canceled) {
+	if err := judge.Serve(ctx, port, bus.Clock{}, 0); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
