@@ -28,7 +28,9 @@ type config struct {
 		Endpoint string  `yaml:"endpoint"`
 		Ratio    float64 `yaml:"ratio"`
 	} `yaml:"traces"`
-	Log struct {
+	Cluster *clusterConfig `yaml:"kubernetes"`
+	Grid    *gridConfig    `yaml:"grid"`
+	Log     struct {
 		Level  string `yaml:"level"`
 		Format string `yaml:"format"`
 	} `yaml:"log"`
@@ -57,7 +59,16 @@ func load(file string) (config, error) {
 	if err := p.Decode(&c); err != nil {
 		return c, err
 	}
+	if (c.Simulate == nil) == (c.Cluster == nil) {
+		return c, fmt.Errorf("cluster-agent: %s: want either kubernetes, for a real cluster, or simulate", file)
+	}
+	if (c.Cluster == nil) != (c.Grid == nil) {
+		return c, fmt.Errorf("cluster-agent: %s: kubernetes and grid go together: say what the site's energy costs", file)
+	}
 	dir := filepath.Dir(file)
+	if c.Cluster != nil {
+		c.Cluster.Kubeconfig = process.Under(dir, c.Cluster.Kubeconfig)
+	}
 	c.NATSFile, c.Folder = process.Under(dir, c.NATSFile), process.Under(dir, c.Folder)
 	if c.NATS != nil {
 		*c.NATS = c.NATS.Under(dir)

@@ -141,13 +141,25 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if err := process.Loopback(c.Listen); err != nil && c.Listen != "" {
 		return s, err
 	}
+	if c.Simulate == nil {
+		_, err = c.site(s.log)
+		return s, err
+	}
 	s.scenario, err = script.Load(c.Simulate.Scenario, script.Options{Data: c.Simulate.Data})
 	return s, err
 }
 
+// parties are those of the site, real or played.
+func (s setup) parties() (site.Config, error) {
+	if s.config.Simulate != nil {
+		return simulate(s.config, s.scenario)
+	}
+	return s.config.site(s.log)
+}
+
 // serve runs the site until ctx ends.
 func (s setup) serve(ctx context.Context) error {
-	cfg, err := simulate(s.config, s.scenario)
+	cfg, err := s.parties()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,7 +99,12 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 		if apierrors.IsAlreadyExists(err) { // by us: nobody else makes such a name
 			err = nil
 		}
-		if err != nil && passing(err) {
+		if r.asked == 0 {
+			r.asked = h.cfg.Now()
+		}
+		// A server that was just started forbids what it will allow in a moment.
+		early := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource") && h.cfg.Now().Sub(r.asked) < 30*time.Second
+		if err != nil && (passing(err) || early) {
 			return err
 		}
 	}

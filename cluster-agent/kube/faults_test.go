@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 		{"an API server that restarts is waited for", restartedServer},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			c := &cluster{&kubetest.Cluster{TB: t, Plane: c.Plane, Config: c.Config, Client: c.Client, Dynamic: c.Dynamic}}
+			c := &cluster{Cluster: &kubetest.Cluster{TB: t, Plane: c.Plane, Config: c.Config, Client: c.Client, Dynamic: c.Dynamic}}
 			a.cluster = c
 			f.run(t, c, a)
 		})

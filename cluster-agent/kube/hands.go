@@ -115,6 +115,7 @@ type run struct {
 	launch   protocol.Launch
 	space    string
 	kind     *kind
+	asked    protocol.Time    // when we first asked for it
 	created  protocol.Time    // when we asked for it; 0: not yet
 	seen     bool             // the cluster has it
 	equipped bool             // its claim templates are there

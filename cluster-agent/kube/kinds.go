@@ -63,7 +63,7 @@ var kinds = []kind{
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, plural: "jobsets",
-		pods: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.^.replicas"}}}, suspend: "spec.suspend",
+		pods: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.replicas"}}}, suspend: "spec.suspend",
 		done: conditions("Completed"), failed: conditions("Failed"),
 	},
 	{

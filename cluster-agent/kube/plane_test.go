@@ -11,9 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
@@ -23,23 +20,33 @@ import (
 )
 
 // A cluster is one of kubetest's, with hands.
-type cluster struct{ *kubetest.Cluster }
+type cluster struct {
+	*kubetest.Cluster
+	file string // kubeconfig of the hands
+}
 
 func newCluster(t testing.TB, nodes int) *cluster {
-	c := &cluster{kubetest.New(t, plane.Options{})}
+	c := &cluster{Cluster: kubetest.New(t, plane.Options{})}
 	c.AddNodes(nodes)
 	return c
+}
+
+// rights are those of the chart, given once for each cluster.
+func (c *cluster) rights(s Sharing) string {
+	if c.file == "" {
+		c.file = c.Rights(string(s), "default")
+	}
+	return c.file
 }
 
 // hands starts hands of a site at a hub, and returns what ends them.
 func (c *cluster) hands(hub bus.Hub, cfg Config) (h *Hands, stop func()) {
 	c.Helper()
-	restCfg := rest.CopyConfig(c.Config)
 	if cfg.Site == "" {
 		cfg.Site = "oslo"
 	}
 	if cfg.Client == nil {
-		cfg.Client, cfg.Dynamic = kubernetes.NewForConfigOrDie(restCfg), dynamic.NewForConfigOrDie(restCfg)
+		c.Must(cfg.Connect(c.rights(cfg.Sharing)))
 	}
 	if testing.Verbose() && os.Getenv("KUBELOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

@@ -41,7 +41,7 @@ var plan = []line{
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
 	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
-	{"cluster-agent/kube/kubetest", shell, "protocol internal/plane", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "fixtures and an oracle that believes nobody; it knows no hands"},
+	{"cluster-agent/kube/kubetest", shell, "protocol internal/plane", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/* sigs.k8s.io/yaml", "fixtures and an oracle that believes nobody; it knows no hands"},
 	{"cluster-agent/kube", shell, "protocol bus cluster-agent/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},

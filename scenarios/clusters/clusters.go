@@ -55,32 +55,30 @@ func (s *Stage) live(ctx context.Context, who protocol.Party, m bus.Machine) err
 // A Site is one cluster of a federation.
 type Site struct {
 	kube.Config
-	Kubeconfig string
+	Kubeconfig string                // "": of the cluster that this process runs in
 	Folder     string                // where its agent keeps its facts
 	Price      protocol.Microdollars // per kWh, at all hours
 	Carbon     protocol.Milligrams   // per kWh, at all hours
+	PUE        protocol.Milli        // default 1.1
 }
 
-// Add starts a site: agent, hands and feed. Stop kills it, with no farewell.
-func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
+// Parties are those of a site, ready to be run: agent, hands on the cluster, and
+// a feed that says the same at all hours.
+func (x Site) Parties() (site.Config, error) {
 	name := x.Config.Site
 	body, err := fleet.New(fleet.Config{Power: power.Default()})
 	if err != nil {
-		return nil, err
+		return site.Config{}, err
 	}
 	if err := x.Connect(x.Kubeconfig); err != nil {
-		return nil, err
+		return site.Config{}, err
 	}
-	feed, err := constant(name, x)
+	feed, err := x.feed()
 	if err != nil {
-		return nil, err
+		return site.Config{}, err
 	}
-	log := x.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	cfg := site.Config{
-		Site: name, Folder: x.Folder, Far: s.hub, Log: log,
+	return site.Config{
+		Site: name, Folder: x.Folder, Log: slog.New(slog.DiscardHandler),
 		Agent:  agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true}}, body, grid.New(grid.Config{})),
 		Beside: map[protocol.Party]site.Party{protocol.Feed(name): feed},
 		More: func(ctx context.Context, near bus.Hub, life uint32) error {
@@ -91,34 +89,48 @@ func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
 			x.Config.Life = life
 			return kube.New(x.Config).Run(ctx, port)
 		},
+	}, nil
+}
+
+// Add starts a site. Stop kills it, with no farewell.
+func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
+	cfg, err := x.Parties()
+	if err != nil {
+		return nil, err
 	}
+	cfg.Far = s.hub
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	s.living.Go(func() {
 		defer close(done)
-		if err := site.Run(ctx, cfg); err != nil {
-			log.Error("a site ended", "site", name, "error", err)
-		}
+		_ = site.Run(ctx, cfg) // ends with ctx
 	})
 	return func() { cancel(); <-done }, nil
 }
 
-// constant is a feed of a grid that does not change, with a week behind it.
-func constant(name string, x Site) (*world.Feed, error) {
+// lasts is how long a constant feed speaks.
+const lasts = 400 * 24 * time.Hour
+
+// feed is that of a grid that does not change, with a week behind it.
+func (x Site) feed() (*world.Feed, error) {
+	if x.PUE == 0 {
+		x.PUE = 1100
+	}
 	start := Now().Floor(time.Hour).Add(-7 * 24 * time.Hour)
-	feed := world.NewFeed(name, start)
-	for what, value := range map[protocol.Quantity]int64{
-		protocol.GridPrice: int64(x.Price), protocol.GridCarbon: int64(x.Carbon), protocol.GridPUE: 1100,
-	} {
+	feed := world.NewFeed(x.Config.Site, start)
+	for _, q := range []struct {
+		what  protocol.Quantity
+		value int64
+	}{{protocol.GridPrice, int64(x.Price)}, {protocol.GridCarbon, int64(x.Carbon)}, {protocol.GridPUE, int64(x.PUE)}} {
 		var points []protocol.Point
-		for h := range 24 * 60 {
-			points = append(points, protocol.Point{At: start.Add(time.Duration(h) * time.Hour), Value: value})
+		for t := start; t < start.Add(lasts); t = t.Add(time.Hour) {
+			points = append(points, protocol.Point{At: t, Value: q.value})
 		}
 		series, err := grid.NewSeries(points)
 		if err != nil {
 			return nil, fmt.Errorf("clusters: %w", err)
 		}
-		feed.Add(what, series, grid.Market{})
+		feed.Add(q.what, series, grid.Market{})
 	}
 	return feed, nil
 }

@@ -162,7 +162,7 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 			hub := newHub()
 			s, ctx := open(t, hub)
 			sub := newSubmitter(t, hub)
-			s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: sharing}, Kubeconfig: c.Kubeconfig, Price: 40_000, Carbon: 30_000})
+			s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: sharing}, Kubeconfig: c.Rights(string(sharing), "default"), Price: 40_000, Carbon: 30_000})
 			hub.await(t, 1)
 			const jobs = 1000
 			began := time.Now()
@@ -202,7 +202,7 @@ func TestThreePlanes(t *testing.T) {
 		planes[name], oracles[name] = c, c.Watch()
 		sites[name] = Site{
 			Config:     kube.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
-			Kubeconfig: c.Kubeconfig, Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
+			Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
 		}
 		stops[name] = s.add(ctx, t, sites[name])
 	}

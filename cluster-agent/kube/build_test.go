@@ -1,0 +1,186 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// pod is a pod template whose container asks for GPUs.
+func pod(gpus int) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"app":"a"}},"spec":{"nodeName":"mine","containers":[{"name":"main","image":"i","resources":{"limits":{"nvidia.com/gpu":"%d"}}}]}}`, gpus)
+}
+
+// objects are one of each kind, with how many pods of two GPUs it has at once.
+var objects = []struct {
+	kind string
+	text string
+	pods int
+}{
+	{"Job", `{"apiVersion":"batch/v1","kind":"Job","spec":{"parallelism":3,"suspend":true,"template":` + pod(2) + `}}`, 3},
+	{"PyTorchJob", `{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","spec":{"runPolicy":{"suspend":true},"pytorchReplicaSpecs":{"Master":{"template":` + pod(2) + `},"Worker":{"replicas":2,"template":` + pod(2) + `}}}}`, 3},
+	{"TFJob", `{"apiVersion":"kubeflow.org/v1","kind":"TFJob","spec":{"tfReplicaSpecs":{"Worker":{"replicas":4,"template":` + pod(2) + `}}}}`, 4},
+	{"MPIJob", `{"apiVersion":"kubeflow.org/v2beta1","kind":"MPIJob","spec":{"mpiReplicaSpecs":{"Launcher":{"replicas":1,"template":` + pod(2) + `},"Worker":{"replicas":1,"template":` + pod(2) + `}}}}`, 2},
+	{"JobSet", `{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","spec":{"replicatedJobs":[{"name":"a","replicas":2,"template":{"spec":{"parallelism":2,"template":` + pod(2) + `}}}]}}`, 4},
+	{"RayJob", `{"apiVersion":"ray.io/v1","kind":"RayJob","spec":{"rayClusterSpec":{"headGroupSpec":{"template":` + pod(2) + `},"workerGroupSpecs":[{"replicas":2,"template":` + pod(2) + `}]}}}`, 3},
+	{"SparkApplication", `{"apiVersion":"sparkoperator.k8s.io/v1beta2","kind":"SparkApplication","spec":{"driver":{"template":` + pod(2) + `},"executor":{"instances":2,"template":` + pod(2) + `}}}`, 3},
+	{"Workflow", `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":2,"templates":[{"container":{"image":"i","resources":{"limits":{"nvidia.com/gpu":"2"}}}}]}}`, 2},
+}
+
+func launchOf(text string, gpus int) protocol.Launch {
+	return protocol.Launch{Job: protocol.Job{ID: "train", GPUs: gpus, Share: 1000, CPU: 1000, Memory: 1024}, Epoch: 2, Node: "n1", Task: protocol.Task(text)}
+}
+
+func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for _, o := range objects {
+		t.Run(o.kind, func(t *testing.T) {
+			u, k, err := h.build(launchOf(o.text, 2*o.pods))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k.Kind != o.kind || u.GetName() != runName("train", 2) || u.GetNamespace() != "default" || u.GetLabels()[LabelSite] != "oslo" {
+				t.Errorf("built %v", u.Object["metadata"])
+			}
+			if got, err := unpack(u.GetAnnotations()[NoteLaunch]); err != nil || got.Job.ID != "train" || got.Epoch != 2 || got.Node != "n1" {
+				t.Errorf("its launch is %+v, %v", got, err)
+			}
+			text, _ := json.Marshal(u.Object)
+			if strings.Contains(string(text), `"suspend"`) || strings.Contains(string(text), `"nodeName":"mine"`) || !strings.Contains(string(text), `"schedulerName":"gridbid"`) {
+				t.Errorf("built %s", text)
+			}
+			all, err := k.templates(u.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods := int64(0)
+			for _, x := range all {
+				pods += x.count
+				if l, _ := x.meta["labels"].(map[string]any); l[LabelRun] != runName("train", 2) {
+					t.Errorf("a template has the labels %v", x.meta["labels"])
+				}
+			}
+			if pods != int64(o.pods) {
+				t.Errorf("%d pods, want %d", pods, o.pods)
+			}
+			if _, _, err := h.build(launchOf(o.text, 2*o.pods-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+				t.Errorf("one GPU short: %v", err)
+			}
+		})
+	}
+}
+
+func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
+	text := objects[0].text
+	text = strings.Replace(text, `"parallelism":3`, `"parallelism":1`, 1)
+	text = strings.Replace(text, `"nvidia.com/gpu":"2"`, `"nvidia.com/gpu":"1"`, 1)
+	l := launchOf(text, 1)
+	l.Job.Share, l.Job.GPUMemory = 250, 20_000
+	for sharing, want := range map[Sharing]string{
+		HAMi:     `"limits":{"nvidia.com/gpu":"1","nvidia.com/gpucores":"25","nvidia.com/gpumem":"20000"}`,
+		GPUShare: `"limits":{"aliyun.com/gpu-mem":"20"}`,
+		DRA:      `"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"` + runName("train", 2) + `-g1"}]`,
+	} {
+		u, _, err := New(Config{Site: "oslo", Sharing: sharing}).build(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := json.Marshal(u.Object); !strings.Contains(string(got), want) {
+			t.Errorf("%s: built %s; want in it %s", sharing, got, want)
+		}
+	}
+	if _, _, err := New(Config{Site: "oslo", Sharing: Plugin}).build(l); err == nil || !strings.Contains(err.Error(), "whole GPUs only") {
+		t.Errorf("a share by device plugin: %v", err)
+	}
+}
+
+func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Annotations: map[string]string{
+		"hami.io/node-nvidia-register": `[{"id":"GPU-a","devmem":81920},{"id":"GPU-b","devmem":81920}]`}}}
+	node.Status.Allocatable = corev1.ResourceList{"aliyun.com/gpu-mem": resource.MustParse("160"), "aliyun.com/gpu-count": resource.MustParse("2")}
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{pluginGPU: resource.MustParse("1")}}}}}}
+	r := &run{launch: protocol.Launch{Job: protocol.Job{GPUs: 1, Share: 250, GPUMemory: 20_000}}}
+	now := func() protocol.Time { return protocol.Time(1_000_000) }
+	got := New(Config{Site: "oslo", Sharing: HAMi, Now: now}).notes(r, node, p, []int{1})
+	if got["hami.io/vgpu-devices-to-allocate"] != "GPU-b,NVIDIA,20000,25:;" || got["hami.io/vgpu-node"] != "n1" || got["hami.io/bind-phase"] != "allocating" {
+		t.Errorf("HAMi: %v", got)
+	}
+	node.Annotations["hami.io/node-nvidia-register"] = "GPU-a,10,81920,100,NVIDIA-H100,0,true:GPU-b,10,40960,100,NVIDIA-H100,0,true:"
+	if cards := hamiNode(node); !reflect.DeepEqual(cards, []card{{"GPU-a", 81920}, {"GPU-b", 40960}}) {
+		t.Errorf("HAMi's older form: %v", cards)
+	}
+	got = New(Config{Site: "oslo", Sharing: GPUShare, Now: now}).notes(r, node, p, []int{1})
+	want := map[string]string{NoteDevices: "1", "ALIYUN_COM_GPU_MEM_IDX": "1", "ALIYUN_COM_GPU_MEM_POD": "20", "ALIYUN_COM_GPU_MEM_DEV": "80",
+		"ALIYUN_COM_GPU_MEM_ASSIGNED": "false", "ALIYUN_COM_GPU_MEM_ASSUME_TIME": "1000000000000"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("GPU-share: %v, want %v", got, want)
+	}
+}
+
+func TestProductsAreRecognised(t *testing.T) {
+	h := New(Config{Site: "oslo", Models: map[string]string{"Acme-X1": "H100"}})
+	for product, want := range map[string]string{
+		"NVIDIA-H100-80GB-HBM3": "H100", "NVIDIA A100-SXM4-80GB": "A100", "Tesla-V100-SXM2-16GB": "V100", "nvidia-tesla-t4": "T4",
+		"NVIDIA-L4": "L4", "Acme-X1": "H100", "Quantum-9": "Quantum-9",
+	} {
+		if got := h.model(product); got != want {
+			t.Errorf("%s is taken for %s, want %s", product, got, want)
+		}
+	}
+}
+
+func TestNamesAreNamesAndDiffer(t *testing.T) {
+	seen := map[string]protocol.JobID{}
+	rapid.Check(t, func(t *rapid.T) {
+		id := protocol.JobID(rapid.String().Draw(t, "id"))
+		name := runName(id, rapid.Uint64().Draw(t, "epoch"))
+		if len(name) > 60 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(name, "-") {
+			t.Fatalf("%q is named %q", id, name)
+		}
+		if other, ok := seen[name]; ok && other != id {
+			t.Fatalf("%q and %q share a name", id, other)
+		}
+		seen[name] = id
+	})
+}
+
+func TestAPlannedDrawIsCutByHours(t *testing.T) {
+	start := protocol.Time(1_649_851_200_000).Add(59 * time.Minute)
+	draw := Planned(protocol.Launch{Power: 100_000}, start, start.Add(2*time.Minute))
+	if len(draw) != 2 || draw[0].Energy != 6_000_000 || draw[1].Energy != 6_000_000 || draw[1].Hour != draw[0].Hour.Add(time.Hour) {
+		t.Errorf("drew %+v", draw)
+	}
+}
+
+// Whatever bytes come as a task, they are built or refused; nothing panics.
+func FuzzTask(f *testing.F) {
+	for _, o := range objects {
+		f.Add(o.text)
+	}
+	f.Add(`{"apiVersion":"batch/v1","kind":"Job","spec":[]}`)
+	h := New(Config{Site: "oslo"})
+	f.Fuzz(func(t *testing.T, text string) {
+		u, k, err := h.build(launchOf(text, 1))
+		if err != nil {
+			return
+		}
+		for _, e := range []ending{k.done, k.failed} {
+			e.is(u)
+		}
+		if _, err := u.MarshalJSON(); err != nil {
+			t.Errorf("what was built cannot be written: %v", err)
+		}
+		_ = unstructured.SetNestedField(u.Object, "x", "status")
+	})
+}

@@ -1,0 +1,71 @@
+package kubetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/template"
+	"time"
+
+	authv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Rights gives an account what the chart gives a site's agent, and no more, and
+// returns a kubeconfig file of that account. The chart's page of rights is read
+// as it stands; it uses nothing that Go's own templates lack.
+func (c *Cluster) Rights(sharing string, namespaces ...string) (file string) {
+	c.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../../deploy/chart/templates/rbac.yaml"))
+	c.Must(err)
+	t, err := template.New("rbac").Parse(string(text))
+	c.Must(err)
+	var page bytes.Buffer
+	c.Must(t.Execute(&page, map[string]any{
+		"Release": map[string]any{"Name": "agent", "Namespace": "default"},
+		"Values":  map[string]any{"sharing": sharing, "namespaces": namespaces},
+	}))
+	for _, part := range strings.Split(page.String(), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
+		gvr := schema.GroupVersionResource{Group: u.GroupVersionKind().Group, Version: "v1", Resource: strings.ToLower(u.GetKind()) + "s"}
+		_, err := c.Dynamic.Resource(gvr).Namespace(u.GetNamespace()).Create(c.Context(), u, metav1.CreateOptions{})
+		c.Must(err)
+	}
+	hour := int64(time.Hour / time.Second)
+	token, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(c.Context(), "agent",
+		&authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &hour}}, metav1.CreateOptions{})
+	c.Must(err)
+	file = filepath.Join(c.TempDir(), "kubeconfig")
+	c.Must(os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: agent
+contexts: [{name: agent, context: {cluster: plane, user: agent}}]
+clusters: [{name: plane, cluster: {server: %q, certificate-authority-data: %q}}]
+users: [{name: agent, user: {token: %q}}]
+`, c.Config.Host, base64.StdEncoding.EncodeToString(c.Config.CAData), token.Status.Token), 0o600))
+	c.settle()
+	return file
+}
+
+// settle waits until the server's own watch has seen the rights.
+func (c *Cluster) settle() {
+	ctx, cancel := context.WithTimeout(c.Context(), 5*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		l, err := c.Client.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{})
+		if err == nil && len(l.Items) > 0 {
+			time.Sleep(500 * time.Millisecond) // its authorizer hears of them a moment later
+			return
+		}
+	}
+}
