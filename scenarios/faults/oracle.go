@@ -39,6 +39,7 @@ type fate struct {
 	ran       int             // runs that have ended
 	seen      map[uint64]bool // epochs under which it ran
 	cancelled bool
+	places    []string // where it ran, in order
 }
 
 // A cluster is what one site's machines do.
@@ -136,7 +137,7 @@ func (o *oracle) started(l protocol.Launch, site string) {
 	case f.outcome != "":
 		o.play.broken("%s was %s, and runs at %s", id, f.outcome, site)
 	}
-	f.site = site
+	f.site, f.places = site, append(f.places, site)
 }
 
 // fits adds up what a site's jobs hold of each node.

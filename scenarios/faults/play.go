@@ -24,6 +24,10 @@ type play struct {
 	oracle oracle
 	sum    Sum
 
+	// script is shown what is said before it is sent, to do harm at a chosen
+	// moment; it reports whether the message is lost.
+	script func(from *host, m protocol.Message) bool
+
 	tell  bool
 	story []string
 	wrong *Wrong
@@ -174,6 +178,10 @@ func (p *play) mischief() {
 
 // send carries a message to whoever hears it, or does not.
 func (p *play) send(from *host, m protocol.Message) {
+	if p.script != nil && p.script(from, m) {
+		p.note("lost: %s %d of %s", m.Kind(), m.Seq, m.From)
+		return
+	}
 	for _, to := range p.hosts {
 		if !to.hears(m) {
 			continue
