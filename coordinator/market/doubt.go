@@ -17,6 +17,7 @@ const (
 	mostTotal  = protocol.Milli(1e9)         // a million GPUs
 	longestRun = 3 * protocol.MaxRun         // on the slowest GPU
 	farthest   = 4 * protocol.MaxRun         // end of a run
+	farClock   = 5 * time.Minute             // between a speaker's clock and the market's, waits on the way included
 )
 
 // believable returns o without what cannot be: menus for jobs that were not

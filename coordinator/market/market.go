@@ -180,6 +180,11 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		k.counts["said-twice"]++
 		return nil
 	}
+	// What it says is judged by the market's clock all the same; this tells an
+	// operator why much of it is refused.
+	if m.At > now.Add(farClock) || m.At < now.Add(-farClock) {
+		k.counts["clock-apart"]++
+	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
 		return k.submitted(now, m, b)
