@@ -133,5 +133,5 @@ func (c *Cluster) anyOf(k *class) int {
 
 // takes says whether slot s can take k.
 func (c *Cluster) takes(k *class, s int) bool {
-	return k.fits(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.enough(k, s))
+	return c.heads[s].holds(k.head()) && k.fits(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.enough(k, s))
 }

@@ -61,6 +61,7 @@ type world struct {
 func drawWorld(t *rapid.T, cfg Config) *world {
 	w := &world{cfg: cfg}
 	nodes := rapid.SliceOfN(rapid.Custom(drawNode), 1, 12).Draw(t, "nodes")
+	nodes = slices.Repeat(nodes, rapid.SampledFrom([]int{1, 1, 1, 4*block/len(nodes) + 1}).Draw(t, "copies")) // or several blocks
 	w.kinds = rapid.SliceOfN(rapid.Custom(drawRequest), 1, 8).Draw(t, "kinds")
 	var target []Class
 	if cfg.Window == 0 {

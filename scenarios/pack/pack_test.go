@@ -140,7 +140,7 @@ func TestCurve(t *testing.T) {
 func TestSummary(t *testing.T) {
 	runs := []Run{{Failed: 1, Load: map[string]Point{"100": {Alloc: 90}}}, {Failed: 3, Load: map[string]Point{"100": {Alloc: 94}}}}
 	mean, sd := summary(runs)
-	if mean.Failed != 2 || sd.Failed != math.Sqrt(2) || mean.Load["100"].Alloc != 92 || sd.Load["100"].Alloc != math.Sqrt(8) {
+	if mean.Failed != 2 || sd.Failed != round6(math.Sqrt2) || mean.Load["100"].Alloc != 92 || sd.Load["100"].Alloc != round6(math.Sqrt(8)) {
 		t.Errorf("summary = %+v, %+v; want 2 ± √2 failed and 92 ± √8 allocated", mean, sd)
 	}
 }

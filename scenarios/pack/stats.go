@@ -78,6 +78,7 @@ func meanCurve(runs []Run) []*Point {
 	return out
 }
 
+// meanSD rounds to six decimals, so that sums of decimals stay readable.
 func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	for i := range n {
 		mean += at(i)
@@ -90,5 +91,7 @@ func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	if n > 1 {
 		sd = math.Sqrt(sd / float64(n-1))
 	}
-	return mean, sd
+	return round6(mean), round6(sd)
 }
+
+func round6(x float64) float64 { return math.Round(x*1e6) / 1e6 }
