@@ -36,6 +36,7 @@ type config struct {
 	NATSFile string              `yaml:"nats_file"`
 	NATS     *natsbus.AccessFile `yaml:"nats"`
 	Host     string              `yaml:"host"`
+	Notebook string              `yaml:"notebook"`
 	Lease    span                `yaml:"lease"`
 	Market   marketConfig        `yaml:"market"`
 	Model    modelConfig         `yaml:"model"`

@@ -25,6 +25,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/lead"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/notebook"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -44,8 +45,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
 // options are the flags.
 type options struct {
-	config, listen, nats, host, level, format string
-	check                                     bool
+	config, listen, nats, host, level, format, notebook string
+	check                                               bool
 }
 
 func run(args []string, out io.Writer) int {
@@ -57,6 +58,7 @@ func run(args []string, out io.Writer) int {
 	fs.StringVar(&o.listen, "listen", "", "loopback `ADDRESS` of the desk, where people ask (default 127.0.0.1:7480)")
 	fs.StringVar(&o.nats, "nats", "", "`FILE` that says how the NATS server is reached")
 	fs.StringVar(&o.host, "host", "", "run a nats-server in this process, by its configuration `FILE`")
+	fs.StringVar(&o.notebook, "notebook", "", "`FOLDER` for ledgers of what is heard and said; the page finds them again after a restart")
 	fs.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info)")
 	fs.StringVar(&o.format, "log-format", "", "text or json (default text)")
 	fs.Usage = func() { process.Usage(fs, prefix, about) }
@@ -111,7 +113,7 @@ func prepare(o options, out io.Writer) (setup, error) {
 		to         *string
 		flag, none string
 	}{
-		{&c.Listen, o.listen, "127.0.0.1:7480"}, {&c.Host, o.host, ""},
+		{&c.Listen, o.listen, "127.0.0.1:7480"}, {&c.Host, o.host, ""}, {&c.Notebook, o.notebook, ""},
 		{&c.Log.Level, o.level, "info"}, {&c.Log.Format, o.format, "text"},
 	} {
 		if v.flag != "" {
@@ -157,8 +159,17 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	n, err := notebook.Open(s.config.Notebook, time.Now(), s.log)
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/", d.Handler())
+	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
+		mux.Handle(path, d.Handler())
+	}
+	page, closePage := s.page(ctx, n)
+	defer closePage()
+	mux.Handle("/", page)
 	mux.Handle("GET /metrics", tele.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
@@ -173,7 +184,7 @@ func (s setup) serve(ctx context.Context) error {
 	return lead.Run(ctx, lead.Config{
 		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
-		Desk:  d, Log: s.log, Told: tele.Told, Counted: tele.Counted,
+		Desk:  d, Log: s.log, Told: func(heard, said []protocol.Message) { tele.Told(heard, said); n.Told(heard, said) }, Counted: tele.Counted,
 	})
 }
 

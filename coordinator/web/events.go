@@ -39,13 +39,17 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	beat := time.NewTicker(s.opts.Beat)
 	defer beat.Stop()
+	// A position beyond the run is of a run that is not kept, or not read yet.
+	patience := time.Now().Add(s.opts.Beat)
 	for {
 		over := s.isOver() // before looking, so that nothing said until the end is missed
 		var fresh []diary.Entry
+		beyond := false
 		next, err := s.run.Changed(r.Context(), func(d *diary.Diary) {
 			if !known {
 				position, known = d.Read(), true
 			}
+			beyond = position > d.Read()
 			fresh = d.Since(position, most)
 		})
 		if err != nil {
@@ -58,6 +62,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		switch {
+		case beyond && (over || time.Now().After(patience)):
+			send("event: other\ndata: {}\n\n")
+			return
 		case len(fresh) == most:
 		case over:
 			send("event: over\ndata: {}\n\n")
@@ -79,19 +86,15 @@ func (s *server) isOver() bool {
 
 // wait returns true when there may be more, and false when nobody reads.
 func wait(ctx context.Context, next <-chan struct{}, beat <-chan time.Time, send func(string) bool) bool {
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-next:
-			// Many messages make one decision, and many decisions come at once.
-			time.Sleep(20 * time.Millisecond)
-			return true
-		case <-beat:
-			if !send(": so far\n\n") {
-				return false
-			}
-		}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-next:
+		// Many messages make one decision, and many decisions come at once.
+		time.Sleep(20 * time.Millisecond)
+		return true
+	case <-beat:
+		return send(": so far\n\n")
 	}
 }
 

@@ -385,6 +385,27 @@ func TestTheFeedTellsTheEnd(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// A server that has lost what was said tells so, and does not keep a reader
+// waiting for positions that come to mean something else; one that is still
+// reading is waited for.
+func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
+	day := diarytest.Day(10, 10*time.Minute)
+	w := newWire(day[:10]...)
+	ctx, stop := context.WithCancel(context.Background())
+	run := follow.Start(ctx, w.source, nil)
+	s := httptest.NewServer(New(run, Options{Live: true, Beat: 100 * time.Millisecond}))
+	defer func() { stop(); <-run.Over(); s.Close() }()
+	if _, text := get(t, s.URL+"/events?after=100000", nil); !strings.HasSuffix(text, "event: other\ndata: {}\n\n") {
+		t.Errorf("the feed says %q", text)
+	}
+	told := make(chan []uint64)
+	go func() { told <- listen(t, s.URL+"/events?after=30", "", 3) }()
+	w.say(day[10:]...)
+	if ids := <-told; len(ids) != 3 || ids[0] <= 30 {
+		t.Errorf("after 30 of %d the feed says %v", len(day), ids)
+	}
+}
+
 func TestARunThatCannotBeReadSaysWhy(t *testing.T) {
 	broken := errors.New("the stream broke")
 	run := follow.Start(context.Background(), func(context.Context, uint64, func(protocol.Message) error) error { return broken }, nil)

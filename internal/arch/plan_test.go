@@ -61,6 +61,7 @@ var plan = []line{
 	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
+	{"coordinator/notebook", shell, "protocol bus/journal", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
 	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
 	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 

@@ -168,6 +168,7 @@ function listen() {
     if (!fresh.drawn) fresh.drawn = requestAnimationFrame(draw);
   });
   events.addEventListener('over', () => { events.close(); run.live = false; delete body.dataset.live; tell('ended'); });
+  events.addEventListener('other', () => { events.close(); location.reload(); });
   let idle = 0;
   setInterval(async () => {
     if (!run.live || (!late && ++idle < 5) || document.hidden) return;

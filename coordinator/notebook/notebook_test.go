@@ -1,0 +1,140 @@
+package notebook
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/coordinator/diary/diarytest"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
+	t.Helper()
+	n, err := Open(folder, time.Unix(1_773_187_200, 0), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// read returns the first so many messages of a notebook.
+func read(t *testing.T, n *Notebook, want int) (all []protocol.Message) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	if want == 0 {
+		stop()
+	}
+	_ = n.Read(ctx, 0, func(m protocol.Message) error {
+		if all = append(all, m); len(all) == want {
+			stop()
+		}
+		return nil
+	})
+	return all
+}
+
+func same(t *testing.T, got, want []protocol.Message) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d messages; want %d", len(got), len(want))
+	}
+	for i := range want {
+		a, _ := protocol.Encode(got[i])
+		b, _ := protocol.Encode(want[i])
+		if !bytes.Equal(a, b) {
+			t.Fatalf("message %d is %+v; want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// After a restart, also one that cut the last ledger off, a reader finds what was
+// said before at the same positions.
+func TestARestartFindsWhatWasSaid(t *testing.T) {
+	day, folder := diarytest.Day(10, 10*time.Minute), t.TempDir()
+	var log bytes.Buffer
+	n := open(t, folder, &log)
+	n.Told(day[:20], day[20:30])
+	same(t, read(t, n, 30), day[:30])
+	n.write((*journal.Writer).Flush) // and then the power goes: no end is written
+	close(n.ended)
+
+	n = open(t, folder, &log)
+	n.Told(day[30:40], nil)
+	same(t, read(t, n, 40), day[:40])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	n = open(t, folder, &log)
+	n.Told(nil, day[40:50])
+	same(t, read(t, n, 50), day[:50])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := filepath.Glob(filepath.Join(folder, "*.ledger")); len(all) != 3 || log.Len() != 0 {
+		t.Errorf("%d ledgers, and the log says %q; want 3 and nothing", len(all), log.String())
+	}
+}
+
+func TestWithoutAFolderNothingIsWritten(t *testing.T) {
+	day := diarytest.Day(4, 10*time.Minute)
+	n := open(t, "", new(bytes.Buffer))
+	n.Told(day[:5], day[5:9])
+	same(t, read(t, n, 9), day[:9])
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A full disk is told, and the page goes on.
+func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
+	day := diarytest.Day(4, 10*time.Minute)
+	var log bytes.Buffer
+	n := open(t, t.TempDir(), &log)
+	n.write(func(b *journal.Writer) error { return b.Close() })
+	n.write(func(*journal.Writer) error { return os.ErrInvalid })
+	n.Told(day[:3], nil)
+	same(t, read(t, n, 3), day[:3])
+	if !strings.Contains(log.String(), "written no more") {
+		t.Errorf("the log says %q", log.String())
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
+	folder := t.TempDir()
+	var log bytes.Buffer
+	n := open(t, folder, &log)
+	n.Told(diarytest.Day(4, 10*time.Minute)[:9], nil)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := filepath.Glob(filepath.Join(folder, "*.ledger"))
+	raw, err := os.ReadFile(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(all[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, folder, &log)
+	defer n.Close()
+	if err := n.Read(context.Background(), 0, func(protocol.Message) error { return nil }); err == nil {
+		t.Error("a ledger that was changed is read as if it were whole")
+	}
+}
