@@ -2,7 +2,7 @@
 # ~/.cache, so that only the first run pays for it.
 KUBETEST ?= .
 
-.PHONY: kube-plane test-kube bench-kube
+.PHONY: kube-plane test-kube bench-kube test-chart
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
@@ -10,8 +10,12 @@ kube-plane:
 
 ## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
 test-kube:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./scenarios/clusters
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./scenarios/clusters
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 15m -run '^$$' -bench Bind ./cluster-agent/kube
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
+
+## test-chart: hold the Helm chart to what it promises, with Helm's own code
+test-chart:
+	cd deploy/charttest && $(GO) test -count=1 ./...

@@ -85,7 +85,7 @@ func (a *agent) launch(l protocol.Launch) {
 // await hears until a sentence of its type holds, and returns it.
 func await[B protocol.Body](a *agent, holds func(B) bool) (b B) {
 	a.Helper()
-	limit := time.After(45 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		select {
 		case m, ok := <-a.port.Heard():

@@ -117,7 +117,7 @@ func (d doorbell) await(t testing.TB, sites int) {
 		select {
 		case s := <-d.rings:
 			known[s] = true
-		case <-time.After(time.Minute):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("sites %v introduced themselves; want %d", known, sites)
 		}
 	}
@@ -154,36 +154,32 @@ var shapes = []struct {
 }{{1, 1000}, {1, 250}, {1, 500}, {2, 1000}, {1, 330}, {1, 700}, {1, 250}, {1, 100}}
 
 func TestAThousandJobsOnAHundredNodes(t *testing.T) {
-	for _, sharing := range []kube.Sharing{kube.DRA} {
-		t.Run(string(sharing), func(t *testing.T) {
-			c := kubetest.New(t, plane.Options{})
-			c.AddNodes(100)
-			o := c.Watch()
-			hub := newHub()
-			s, ctx := open(t, hub)
-			sub := newSubmitter(t, hub)
-			s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: sharing}, Kubeconfig: c.Rights(string(sharing), "default"), Price: 40_000, Carbon: 30_000})
-			hub.await(t, 1)
-			const jobs = 1000
-			began := time.Now()
-			for i := range jobs {
-				x := shapes[i%len(shapes)]
-				sub.submit(fmt.Sprintf("job-%04d", i), x.gpus, x.share, 20*time.Second)
-			}
-			sub.await(jobs, 150*time.Second)
-			took := time.Since(began)
-			ran := o.Stop()
-			if len(ran) != jobs || sub.settled("oslo") != jobs {
-				t.Errorf("%d jobs ran, %d were settled; want %d", len(ran), sub.settled("oslo"), jobs)
-			}
-			for id, n := range ran {
-				if n != 1 {
-					t.Errorf("%s ran %d times", id, n)
-				}
-			}
-			t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.Most, o.Events)
-		})
+	c := kubetest.New(t, plane.Options{})
+	c.AddNodes(100)
+	o := c.Watch()
+	hub := newHub()
+	s, ctx := open(t, hub)
+	sub := newSubmitter(t, hub)
+	s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: kube.DRA}, Kubeconfig: c.Rights("dra", "default"), Price: 40_000, Carbon: 30_000})
+	hub.await(t, 1)
+	const jobs = 1000
+	began := time.Now()
+	for i := range jobs {
+		x := shapes[i%len(shapes)]
+		sub.submit(fmt.Sprintf("job-%04d", i), x.gpus, x.share, 20*time.Second)
 	}
+	sub.await(jobs, 8*time.Minute)
+	took := time.Since(began)
+	ran := o.Stop()
+	if len(ran) != jobs || sub.settled("oslo") != jobs {
+		t.Errorf("%d jobs ran, %d were settled; want %d", len(ran), sub.settled("oslo"), jobs)
+	}
+	for id, n := range ran {
+		if n != 1 {
+			t.Errorf("%s ran %d times", id, n)
+		}
+	}
+	t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.Most, o.Events)
 }
 
 // A federation over three control planes: each job runs once, wherever. Then one
@@ -210,7 +206,7 @@ func TestThreePlanes(t *testing.T) {
 	for i := range 30 { // more than one site's GPUs
 		sub.submit(fmt.Sprintf("first-%02d", i), 1, 1000, 2*time.Second)
 	}
-	sub.await(30, 2*time.Minute)
+	sub.await(30, 5*time.Minute)
 	t.Logf("bern ran %d, lyon %d, oslo %d", sub.settled("bern"), sub.settled("lyon"), sub.settled("oslo"))
 
 	// A site dies in mid-flight and comes back.
@@ -221,7 +217,7 @@ func TestThreePlanes(t *testing.T) {
 	stops["bern"]()
 	time.Sleep(time.Second)
 	stops["bern"] = s.add(ctx, t, sites["bern"])
-	sub.await(40, 2*time.Minute)
+	sub.await(40, 5*time.Minute)
 
 	// A plane dies with its nodes, its jobs go elsewhere.
 	before := sub.settled("bern")
@@ -230,7 +226,7 @@ func TestThreePlanes(t *testing.T) {
 	}
 	time.Sleep(5 * time.Second)
 	planes["bern"].Stop()
-	sub.await(50, 3*time.Minute)
+	sub.await(50, 5*time.Minute)
 	t.Logf("after bern's plane died it settled %d more, the others took the rest", sub.settled("bern")-before)
 	if n := sub.settled(""); n != 50 || sub.settled("bern") != before {
 		t.Errorf("%d of 50 jobs were settled, %d with a site that is dead", n, sub.settled("bern")-before)
