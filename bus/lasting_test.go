@@ -1,0 +1,194 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A flaky hub is one whose ports the test ends, and whose joins may fail.
+type flaky struct {
+	membus.Hub
+	mu    sync.Mutex
+	fails int
+	last  context.CancelFunc
+}
+
+func (f *flaky) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fails > 0 {
+		f.fails--
+		return nil, errors.New("nobody is there")
+	}
+	ctx, f.last = context.WithCancel(ctx)
+	return f.Hub.Join(ctx, who)
+}
+
+func (f *flaky) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil {
+		f.last()
+	}
+}
+
+func TestALastingPortJoinsAgain(t *testing.T) {
+	hub := &flaky{fails: 2}
+	port := bus.Lasting(t.Context(), hub, oslo, nil)
+	other, err := hub.Hub.Join(t.Context(), "agent/lyon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mouth := protocol.Mouth{Who: "agent/lyon"}
+	// What is said while nobody is joined is lost, so it is said until it is heard.
+	hears := func() {
+		t.Helper()
+		for range 400 {
+			if err := other.Say(t.Context(), mouth.Say(1, oslo, protocol.Started{})); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-port.Heard():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		t.Fatal("not heard again")
+	}
+	hears()
+	hub.drop()
+	hears()
+	if err := port.Say(t.Context(), protocol.Message{From: "agent/rome"}); err == nil {
+		t.Error("it speaks as another")
+	}
+	if err := port.Close(); err != nil {
+		t.Error(err)
+	}
+	for range port.Heard() { // it ends
+	}
+	_ = other.Close()
+}
+
+func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
+	near, far := new(membus.Hub), new(membus.Hub)
+	join := func(h *membus.Hub, who protocol.Party) bus.Port {
+		p, err := h.Join(t.Context(), who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	hands, market := join(near, "hands/oslo"), join(far, protocol.Coordinator)
+	port := bus.Apart(join(near, oslo), join(far, oslo))
+	mouth := protocol.Mouth{Who: oslo}
+	if err := port.Say(t.Context(), mouth.Say(1, protocol.Coordinator, protocol.Accept{}), mouth.Say(1, "hands/oslo", protocol.Launch{}), mouth.Say(1, protocol.Coordinator, protocol.Done{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		port bus.Port
+		kind string
+	}{{market, "accept"}, {market, "done"}, {hands, "launch"}} {
+		if m := <-want.port.Heard(); m.Kind() != want.kind {
+			t.Errorf("heard %s, want %s", m.Kind(), want.kind)
+		}
+	}
+	for who, p := range map[protocol.Party]bus.Port{"hands/oslo": hands, protocol.Coordinator: market} {
+		m := protocol.Mouth{Who: who}
+		if err := p.Say(t.Context(), m.Say(1, oslo, protocol.Started{})); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-port.Heard(); got.From != who {
+			t.Errorf("heard %s, want %s", got.From, who)
+		}
+	}
+	_ = hands.Close()
+	_ = market.Close()
+	if err := port.Close(); err != nil {
+		t.Error(err)
+	}
+	for range port.Heard() { // it ends
+	}
+}
+
+// A keeper notes facts, and says what it was told.
+type keeper struct {
+	mouth protocol.Mouth
+	facts []protocol.Message
+}
+
+func (k *keeper) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	k.facts = []protocol.Message{m}
+	return []protocol.Message{k.mouth.Say(now, "", m.Body)}
+}
+func (k *keeper) Tick(protocol.Time) []protocol.Message { k.facts = nil; return nil }
+func (k *keeper) Due() protocol.Time                    { return 0 }
+func (k *keeper) Facts() []protocol.Message             { return k.facts }
+
+// Facts are kept before what follows from them is said; if they cannot be kept,
+// nothing is said.
+func TestALoopKeepsFactsBeforeItSpeaks(t *testing.T) {
+	full := errors.New("the disk is full")
+	for _, fails := range []error{nil, full} {
+		port := &stub{heard: make(chan protocol.Message, 2)}
+		kept := 0
+		loop := bus.Loop{Keep: func(_ context.Context, ms []protocol.Message) error {
+			if len(port.said) != 0 {
+				t.Error("it had spoken before it wrote")
+			}
+			kept += len(ms)
+			return fails
+		}}
+		port.heard <- protocol.Message{Body: protocol.Started{Job: "a"}}
+		port.heard <- protocol.Message{Body: protocol.Started{Job: "b"}}
+		close(port.heard)
+		err := loop.Run(t.Context(), port, &keeper{mouth: protocol.Mouth{Who: oslo}})
+		if kept != 2 || fails != nil && (!errors.Is(err, full) || len(port.said) != 0) || fails == nil && len(port.said) != 2 {
+			t.Errorf("keeping with %v: kept %d, said %d, ended with %v", fails, kept, len(port.said), err)
+		}
+	}
+}
+
+func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
+	errands := make(chan bus.Errand)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	kept, done := 0, make(chan int, 1)
+	loop := bus.Loop{Errands: errands, Keep: func(_ context.Context, ms []protocol.Message) error { kept += len(ms); return nil }}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- loop.Run(ctx, &stub{heard: make(chan protocol.Message)}, &keeper{mouth: protocol.Mouth{Who: oslo}})
+	}()
+	errands <- bus.Errand{
+		Hear: func(now protocol.Time) protocol.Message {
+			return protocol.Message{At: now, Body: protocol.Started{Job: "a"}}
+		},
+		Done: func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			done <- kept
+		},
+	}
+	if n := <-done; n != 1 {
+		t.Errorf("done with %d facts kept", n)
+	}
+	cancel()
+	<-ended
+}
+
+func TestAClockThatIsPlayedRunsAtItsSpeed(t *testing.T) {
+	c := bus.Clock{Start: 1_000_000, Began: time.Now().Add(-time.Second), Speed: 100}
+	if now := c.Now(); now < 1_100_000 {
+		t.Errorf("a second after 1,000,000 it is %d", now)
+	}
+	if d := c.Until(c.Now().Add(100 * time.Second)); d > time.Second || d < 900*time.Millisecond {
+		t.Errorf("100 seconds pass in %v", d)
+	}
+}

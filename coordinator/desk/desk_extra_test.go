@@ -1,0 +1,104 @@
+package desk
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestAJobFileIsReadInItsUnits(t *testing.T) {
+	o, err := ParseOrder("job.yaml", []byte(`id: train-7
+tenant: vision
+gpus: 1
+share: 0.5
+gpu_memory: 8
+cpu: 2.5
+memory: 16
+run: 1h30m
+within: 8h
+deferrable: true
+models: [A100]
+regions: [oslo]
+input: 1.5
+task: '{"kind": "Job"}'
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now protocol.Time = 1_649_851_200_000
+	s := o.at(now)
+	want := protocol.Job{
+		ID: "train-7", Tenant: "vision", GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 2500, Memory: 16384, Models: []string{"A100"},
+		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Deferrable: true,
+	}
+	if !o.same(want) || s.Task != `{"kind": "Job"}` || s.Job.Check() != "" {
+		t.Errorf("read %+v", s)
+	}
+	// The same file later is the same job; another is not.
+	if want.Arrival, want.Deadline = now+5, now.Add(8*time.Hour)+5; !o.same(want) {
+		t.Error("the same file, submitted later, is another job")
+	}
+	if want.CPU++; o.same(want) {
+		t.Error("another job is the same")
+	}
+}
+
+func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"gpus: 1\n":                           "lacks run",
+		"run: 1h\ngpu: 1\n":                   "job.yaml:2: gpu: unknown key",
+		"run: soon\n":                         "a time span such as",
+		"run: 1h\nwithin: 1h\ndeadline: x\n":  "keep one",
+		"run: 1h\ndeadline: tomorrow\n":       "want a time as",
+		"id: a b\nrun: 1h\n":                  "is \"a b\"",
+		"id: a\ngpus: 2\nshare: 0.5\nrun: 1h": "several GPUs are held whole",
+		"id: a\ncpu: 1\nrun: 1000h\n":         "want 1s..720h",
+		"id: a\nrun: 1h\n":                    "needs some",
+		"[":                                   "correct the YAML",
+	} {
+		if _, err := ParseOrder("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want an error with %q", text, err, want)
+		}
+	}
+}
+
+func TestOnlyThisMachineIsServedUnderItsOwnName(t *testing.T) {
+	h := New().Handler()
+	for _, c := range []struct {
+		host, from string
+		want       int
+	}{
+		{"127.0.0.1:7480", "127.0.0.1:5000", http.StatusOK}, {"localhost:7480", "[::1]:5000", http.StatusOK},
+		{"evil.example", "127.0.0.1:5000", http.StatusForbidden}, {"127.0.0.1:7480", "10.0.0.7:5000", http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Host, r.RemoteAddr = c.host, c.from
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%s asks %s: %d, want %d", c.from, c.host, w.Code, c.want)
+		}
+	}
+	// A page elsewhere cannot have a browser submit.
+	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader("x"))
+	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+		t.Errorf("another origin: %d", w.Code)
+	}
+}
+
+func FuzzAJobFile(f *testing.F) {
+	f.Add("id: a\ngpus: 1\nrun: 1h\n")
+	f.Add("run: 1h\nwithin: 1s\nshare: 1e-9\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := ParseOrder("job.yaml", []byte(text))
+		if err == nil && o.ID() != "" && o.deadline == 0 && o.at(1).Job.Check() != "" {
+			t.Errorf("read a job that no market takes: %s", o.at(1).Job.Check())
+		}
+	})
+}

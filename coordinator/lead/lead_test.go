@@ -1,0 +1,106 @@
+package lead_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/lead"
+)
+
+// A coordinator is one that runs, with its desk.
+type coordinator struct {
+	desk *desk.Desk
+	http *httptest.Server
+	end  func()
+}
+
+func start(t *testing.T, hub *natsbus.Hub) *coordinator {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &coordinator{desk: desk.New()}
+	done := make(chan error, 1)
+	go func() {
+		done <- lead.Run(ctx, lead.Config{
+			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+			Books: books.Config{Lease: time.Second}, Desk: c.desk, Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	c.http = httptest.NewServer(c.desk.Handler())
+	ended := false
+	c.end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		c.http.Close()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	t.Cleanup(c.end)
+	return c
+}
+
+func (c *coordinator) leads(t *testing.T) {
+	t.Helper()
+	for range 200 {
+		if c.desk.Leading() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("it does not lead")
+}
+
+func (c *coordinator) submit(t *testing.T, job string) int {
+	t.Helper()
+	answer, err := http.Post(c.http.URL+"/v1/jobs", "application/yaml", strings.NewReader(job))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// A standby takes over from a coordinator that ends, and knows its jobs: the same
+// submission is no new job, another of its id is refused.
+func TestAStandbyTakesOverWithTheBooks(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	first := start(t, &srv.Hub)
+	first.leads(t)
+	second := start(t, &srv.Hub)
+	const job = "id: train\ncpu: 2\nrun: 1h\n"
+	if code := first.submit(t, job); code != http.StatusOK {
+		t.Fatalf("submit: %d", code)
+	}
+	if code := second.submit(t, job); code != http.StatusServiceUnavailable {
+		t.Errorf("a standby answers %d", code)
+	}
+	first.end()
+	second.leads(t)
+	if code := second.submit(t, job); code != http.StatusOK {
+		t.Errorf("the same job: %d", code)
+	}
+	if code := second.submit(t, strings.Replace(job, "2", "3", 1)); code != http.StatusConflict {
+		t.Errorf("another of its id: %d", code)
+	}
+	answer, err := http.Get(second.http.URL + "/v1/jobs/train")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+}

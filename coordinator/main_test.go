@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCheckSaysWhatIsWrong(t *testing.T) {
+	const right = "listen: 127.0.0.1:0\nnats: {url: \"nats://127.0.0.1:4222\"}\nlease: 3s\nmarket: {gather: 500ms, margin: 50, kappa: 80}\nlog: {format: json}\n"
+	swap := func(old, new string) string { return strings.Replace(right, old, new, 1) }
+	for _, c := range []struct {
+		name, text, want string
+		code             int
+	}{
+		{"all right", right, "is right", 0},
+		{"an unknown key", right + "mraket: {}\n", ":6: mraket: unknown key", 2},
+		{"no server", "listen: 127.0.0.1:0\n", "no server is named", 2},
+		{"a server in clear", swap("127.0.0.1:4222", "10.0.0.1:4222"), "in clear", 2},
+		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "loopback", 2},
+		{"half a second of lease", swap("3s", "1500ms"), "whole seconds", 2},
+		{"a span in words", swap("500ms", "soon"), "time span", 2},
+		{"a level of its own", right + "", "log level", 2},
+	} {
+		var out bytes.Buffer
+		args := []string{"--config", write(t, "c.yaml", c.text), "--check"}
+		if c.want == "log level" {
+			args = append(args, "--log-level", "loud")
+		}
+		if code := run(args, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: exit %d, %s; want %d with %q", c.name, code, out.String(), c.code, c.want)
+		}
+	}
+}
+
+func TestFlagsWinOverTheEnvironmentAndBothOverTheFile(t *testing.T) {
+	file := write(t, "c.yaml", "listen: 127.0.0.1:1\nnats: {url: \"nats://127.0.0.1:4222\"}\nlog: {level: error}\n")
+	t.Setenv("GRIDBID_COORDINATOR_LISTEN", "0.0.0.0:2")
+	var out bytes.Buffer
+	if code := run([]string{"--config", file, "--check"}, &out); code != 2 || !strings.Contains(out.String(), "0.0.0.0:2") {
+		t.Errorf("the environment is not heard: %d %s", code, out.String())
+	}
+	out.Reset()
+	if code := run([]string{"--config", file, "--check", "--listen", "127.0.0.1:3"}, &out); code != 0 {
+		t.Errorf("the flag does not win: %s", out.String())
+	}
+}
+
+func TestTheMarketIsAsConfigured(t *testing.T) {
+	c, err := load(write(t, "c.yaml", "market: {gather: 500ms, lease: 20s, margin: 50, kappa: 80, late: 3}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.market()
+	if m.Gather != 500*time.Millisecond || m.Lease != 20*time.Second || m.Pay.Margin != 50 || m.Terms.Carbon != 80_000 || m.Terms.Late != 3_000_000 || m.Terms.Delay != 1_000_000 || m.Remember != 24*time.Hour {
+		t.Errorf("configured %+v", m)
+	}
+}
