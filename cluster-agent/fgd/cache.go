@@ -21,7 +21,7 @@ type class struct {
 	idle  uint8 // fully idle devices that a node must have
 	any   bool  // any model will do
 	allow modelSet
-	fresh [maxShapes + 1]uint16 // scratch of refill: scores of idle nodes, less one
+	fresh [maxShapes + 1]uint16 // scratch of refill: scores of idle nodes, plus one; 0 not yet
 
 	used   int64  // the cluster's clock when last asked
 	epoch  uint32 // of the cluster when last filled

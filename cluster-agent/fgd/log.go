@@ -2,8 +2,8 @@ package fgd
 
 import "math"
 
-// head is what decides about most nodes that they cannot take a request: eight
-// bytes, so that a block of them is one cache line.
+// head is what decides about most nodes that they cannot take a request, in eight
+// bytes, so that a search reads little.
 type head struct {
 	cpu     int32 // milli-CPU left, cut to 32 bits
 	maxFree int16
