@@ -133,7 +133,7 @@ func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 // A judge that nobody hears is waited for; the day ends all the same.
 func TestADayWithASilentJudgeEnds(t *testing.T) {
 	s := even(20)
-	said, totals, counts := hear(t, s, advise.NewMinutes())
+	said, totals, counts := hear(t, s, nil)
 	if totals.Placed != 20 || saidOf[protocol.Ask](said) == 0 || counts["judge-late"] == 0 {
 		t.Errorf("%d done, %d asked: %v", totals.Placed, saidOf[protocol.Ask](said), counts)
 	}

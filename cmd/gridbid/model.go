@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/advise"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/llm"
@@ -98,9 +100,19 @@ func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
 	switch {
 	case f.verdicts != "" && f.model != nil:
 		return badInput{errors.New("--verdicts and --model: give one of them; verdicts are given again without a model")}
-	case f.verdicts == "" && f.model == nil && f.notes != "":
-		return badInput{errors.New("--notes: nobody would read them; add --model URL, or --verdicts LEDGER")}
-	case f.verdicts == "" && f.model == nil:
+	case f.verdicts != "" && f.notes != "":
+		return badInput{errors.New("--verdicts and --notes: the ledger holds the notes of its run")}
+	case f.verdicts != "":
+		if f.advice, f.minutes, err = advised(f.verdicts, talk); err != nil {
+			return badInput{fmt.Errorf("--verdicts: %w", err)}
+		}
+		if f.minutes == nil {
+			return badInput{fmt.Errorf("--verdicts: %s: nobody was asked in that run", f.verdicts)}
+		}
+		return nil
+	case f.model == nil && f.notes != "":
+		return badInput{errors.New("--notes: nobody would read them; add --model URL")}
+	case f.model == nil:
 		return nil
 	case f.leeway <= 0 || f.leeway > 10:
 		return badInput{fmt.Errorf("--leeway %g: want above 0 and at most 10 (per cent)", f.leeway)}
@@ -122,13 +134,38 @@ func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
 			return badInput{fmt.Errorf("%s: %w", f.notes, err)}
 		}
 	}
-	if f.verdicts != "" {
-		f.minutes = advise.NewMinutes()
-		if err := readLedger(f.verdicts, nil, talk, func(m protocol.Message) error { f.minutes.Add(m); return nil }); err != nil {
-			return badInput{fmt.Errorf("--verdicts: %w", err)}
-		}
-	}
 	return nil
+}
+
+// headed adds the advice to the header of a ledger, so that who plays the run
+// again asks the same.
+func headed(head map[string]string, a market.Advice) map[string]string {
+	if a.Ease > 0 {
+		text, err := json.Marshal(a)
+		if err != nil {
+			panic(err) // numbers and texts always marshal
+		}
+		head["advice"] = string(text)
+	}
+	return head
+}
+
+// advised returns the advice of a ledger's run and the verdicts on it; none of
+// either if nobody was asked.
+func advised(path string, talk io.Writer) (a market.Advice, minutes *advise.Minutes, err error) {
+	r, err := journal.Open(path)
+	if err != nil {
+		return a, nil, err
+	}
+	text := r.Header()["advice"]
+	if err := r.Close(); err != nil || text == "" {
+		return a, nil, err
+	}
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return a, nil, fmt.Errorf("%s: the advice in its header: %w", path, err)
+	}
+	minutes = advise.NewMinutes()
+	return a, minutes, readLedger(path, nil, talk, func(m protocol.Message) error { minutes.Add(m); return nil })
 }
 
 // judge returns who answers in one run, or nil.
@@ -137,7 +174,7 @@ func (f *adviceFlags) judge(ctx context.Context) bus.Machine {
 	case f.model != nil:
 		return advise.NewJudge(f.model, time.Now).Sit(ctx)
 	case f.minutes != nil:
-		return f.minutes
+		return f.minutes.Again()
 	}
 	return nil
 }

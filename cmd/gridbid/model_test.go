@@ -86,8 +86,12 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	if err := os.WriteFile(path, ledger, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// What-ifs make the recorded rounds again, those that a verdict moved too.
+	if out, _, err := execute(newAskCommand(), "what if the carbon price were 100 for job-0200", "--run", filepath.Dir(path)); err != nil || strings.Contains(out, "cannot") {
+		t.Errorf("a what-if of a run with verdicts: %v\n%s", err, out)
+	}
 	asked := len(s.Requests())
-	again, _, _ := replayed(t, append(with, "--verdicts", path, "--model-wait", "20s")...)
+	again, _, _ := replayed(t, "--verdicts", path)
 	if !bytes.Equal(ledger, again) || len(s.Requests()) != asked {
 		t.Errorf("from its verdicts the run has %d bytes, not the same %d, and %d questions", len(again), len(ledger), len(s.Requests())-asked)
 	}
@@ -125,6 +129,7 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--leeway", "50"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--verdicts", "x.ledger", "--policy", "auction"},
 		{"--notes", secret}, {"--verdicts", secret}, {"--verdicts", secret, "--policy", "auction"},
+		{"--verdicts", filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "--policy", "auction"},
 	} {
 		_, _, err := execute(newReplayCommand(), append(args, "--max-jobs", "1", "--run", t.TempDir())...)
 		if !errors.As(err, new(badInput)) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/advise"
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
@@ -22,7 +24,13 @@ import (
 // of a scenario that has changed since, cannot be.
 func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
 	st := chat.Stage{Market: market.Config{Pay: ledger.Rule{Margin: 100}}}
+	var minutes *advise.Minutes
 	s, policy, err := scenarioOf(path)
+	if path != "-" {
+		var bad error
+		st.Market.Advice, minutes, bad = advised(path, talk)
+		err = errors.Join(err, bad)
+	}
 	if err != nil {
 		st.Why = err.Error()
 		return st
@@ -34,7 +42,11 @@ func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
 		if d.Policy != "" {
 			name = d.Policy
 		}
-		res, err := scenarios.Play(ctx, played, name, new(membus.Hub), scenarios.Options{})
+		o := scenarios.Options{Advice: st.Market.Advice}
+		if minutes != nil {
+			o.Judge = minutes.Again() // verdicts are inputs
+		}
+		res, err := scenarios.Play(ctx, played, name, new(membus.Hub), o)
 		return chat.Rehearsal{Totals: res.Totals, Book: res.Book}, err
 	}
 	return st

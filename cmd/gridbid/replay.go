@@ -164,10 +164,10 @@ func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := journal.Create(filepath.Join(f.run, policy+".ledger"), map[string]string{
+	ledger, err := journal.Create(filepath.Join(f.run, policy+".ledger"), headed(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
-	})
+	}, f.advice))
 	if err != nil {
 		return res, err
 	}

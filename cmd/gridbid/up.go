@@ -223,9 +223,9 @@ func (u *upped) start(ctx context.Context) error {
 // record writes all that is said into a ledger, and hands it on.
 func (u *upped) record(tap bus.Port) follow.Source {
 	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
-		book, err := journal.Create(filepath.Join(u.flags.folder, "auction.ledger"), map[string]string{
+		book, err := journal.Create(filepath.Join(u.flags.folder, "auction.ledger"), headed(map[string]string{
 			"scenario": u.scenario.Name, "policy": scenarios.Auction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
-		})
+		}, u.flags.live(u.flags.speed)))
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,9 @@ func (s *Sitting) Tick(protocol.Time) []protocol.Message { return nil }
 func (s *Sitting) Due() protocol.Time { return 0 }
 
 // Minutes are the answers of an earlier run, given again: they are inputs, and
-// no model is asked. To a question that got no answer then, there is none.
+// no model is asked. To a question that got no answer then, there is none; one
+// that nobody was asked then, in a run that is played otherwise, has the rule
+// decide.
 type Minutes struct {
 	answers map[matter]entry
 	mouth   protocol.Mouth
@@ -86,6 +88,11 @@ func (k *Minutes) Add(m protocol.Message) {
 	}
 }
 
+// Again returns the same minutes for another run.
+func (k *Minutes) Again() *Minutes {
+	return &Minutes{answers: k.answers, mouth: protocol.Mouth{Who: protocol.Judge}}
+}
+
 // Answers returns how many questions have an answer.
 func (k *Minutes) Answers() (n int) {
 	for _, e := range k.answers {
@@ -103,7 +110,10 @@ func (k *Minutes) Step(now protocol.Time, m protocol.Message) []protocol.Message
 		return nil
 	}
 	e, ok := k.answers[matter{ask.Round, ask.Job}]
-	if !ok || e.said == 0 {
+	if !ok {
+		return []protocol.Message{k.mouth.Say(now, protocol.Coordinator, protocol.Answer{Round: ask.Round, Job: ask.Job, Fault: protocol.Late})}
+	}
+	if e.said == 0 {
 		return nil
 	}
 	took := max(0, e.said.Sub(e.asked))
