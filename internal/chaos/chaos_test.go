@@ -33,7 +33,7 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 		t.Skip("no -chaos; make chaos runs it")
 	}
 	s := newStage(t)
-	s.wait("a coordinator leads and knows its sites", 30*time.Second, func() bool {
+	s.wait("a coordinator leads and knows its sites", 2*time.Minute, func() bool {
 		var sites []board.Site
 		i := s.leader()
 		if i < 0 {
@@ -58,7 +58,7 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 			t.Logf("open: %+v", j)
 		}
 	}()
-	s.wait("all jobs have ended", 100*time.Second, func() (over bool) { open, over = s.open(jobs); return over })
+	s.wait("all jobs have ended", 5*time.Minute, func() (over bool) { open, over = s.open(jobs); return over })
 	s.judge(jobs)
 	slices.Sort(took)
 	if len(took) > 0 {

@@ -11,7 +11,7 @@ import (
 var (
 	seed  = flag.Uint64("seed", 0, "play this seed alone")
 	bug   = flag.String("bug", "", "with a bug of this name planted")
-	seeds = flag.Int("seeds", 800, "how many seeds to play")
+	seeds = flag.Int("seeds", 400, "how many seeds to play")
 	first = flag.Uint64("first", 1, "the first of them")
 	until = flag.Duration("for", 0, "stop after so long, however many there are")
 )
