@@ -11,7 +11,8 @@ const slotsPerHour = 4
 // online returns what it costs to place jobs as they arrive, by one who knows all
 // prices and intensities, and every node, but no job before it is there. Each job
 // is given its cheapest place at once; once an hour, those that have not started
-// move to a cheaper one if there is one by then. With pay, room costs what it
+// move to a cheaper one, each by itself and then all together, big ones first, if
+// that costs less. With pay, room costs what it
 // does in the bound, so what is yet to come is known by its price.
 //
 // No rule that decides on actual prices is beaten by construction: this is how
@@ -38,10 +39,40 @@ func (p *problem) online(pay bool) float64 {
 			}
 		}
 		slices.SortStableFunc(open, func(x, y int) int { return cmp.Compare(p.jobs[y].gpus, p.jobs[x].gpus) })
-		for _, i := range open {
-			s.redo([]int{i}, pay)
-		}
+		s.replan(open, pay)
 	}
 	v, _ := s.total()
 	return v
+}
+
+// replan places jobs anew that have not started, and keeps what is cheaper.
+func (s *schedule) replan(open []int, pay bool) {
+	for _, i := range open {
+		s.redo([]int{i}, pay)
+	}
+	cost := func() (v float64) {
+		for _, i := range open {
+			if s.at[i].way < 0 {
+				v += s.p.jobs[i].never
+			} else {
+				v += s.at[i].value
+			}
+		}
+		return v
+	}
+	was, before := cost(), make([]place, len(open))
+	for k, i := range open {
+		before[k] = s.at[i]
+	}
+	s.redo(open, pay)
+	if cost() <= was {
+		return
+	}
+	for _, i := range open {
+		s.hold(i, -1)
+	}
+	for k, i := range open {
+		s.at[i] = before[k]
+		s.hold(i, 1)
+	}
 }
