@@ -19,6 +19,8 @@ import (
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/follow"
 	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/coordinator/web"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
@@ -124,6 +126,7 @@ func (r run) shown(ctx context.Context, complain func(string, ...any), text stri
 			complain("the text was answered as no question")
 		}
 	}
+	look("a policy's paraphrase", said(text, complain))
 	for _, m := range r.said {
 		line, err := protocol.JSON(m)
 		if err != nil {
@@ -132,6 +135,21 @@ func (r run) shown(ctx context.Context, complain func(string, ...any), text stri
 		look("tap", string(line))
 	}
 	return n + r.pages(ctx, complain, append(questions, ids...), text)
+}
+
+// said reads the text as a wish for a policy, as one person would put it in
+// force, and returns what that person would be shown.
+func said(text string, complain func(string, ...any)) (shown string) {
+	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"coal"}, Words: "coal"}}}
+	c := policy.Say(text, was, policy.Known{Sites: []string{"coal", "hydro", "solar"}, Tenants: []string{"lab"}, Now: start})
+	for _, o := range c.Ops {
+		shown += policy.Tell(was, o) + "\n"
+	}
+	now, err := policy.Apply(was, c, "one", "", phrase.Clean(text))
+	if err == nil && !slices.ContainsFunc(now.Rules, func(r protocol.Rule) bool { return r.ID == "R-1" }) {
+		complain("one person alone takes a hard rule away")
+	}
+	return shown
 }
 
 // pages looks at the page of a run: the front, the answers and the decisions.
