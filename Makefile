@@ -33,7 +33,7 @@ lint:
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)
 .PHONY: race
 race:
-	$(GO) test -race -timeout 8m ./bus/... ./coordinator/follow ./coordinator/web ./coordinator/mcp ./scenarios/replay
+	$(GO) test -race -timeout 8m ./bus/... ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./scenarios/replay
 
 ## build: the binaries, in bin/
 .PHONY: build
