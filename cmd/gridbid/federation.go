@@ -117,7 +117,7 @@ func newFederationInit() *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringSliceVar(&s.Hosts, "host", nil, "name or address by which others reach the hub; 3 or 5 of them make a cluster that keeps three copies of all it stores (required)")
-	cmd.Flags().StringVar(&s.Listen, "listen", "0.0.0.0", "address on which the hub listens")
+	cmd.Flags().StringVar(&s.Listen, "listen", "0.0.0.0", "address on which the hub's servers listen; host: each on its own name")
 	cmd.Flags().IntVar(&s.Port, "port", 4222, "for parties")
 	cmd.Flags().IntVar(&s.LeafPort, "leaf-port", 7422, "for servers of sites")
 	cmd.Flags().IntVar(&s.Route, "route-port", 6222, "between servers of a cluster")

@@ -134,7 +134,11 @@ func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 	if err := copyFile(filepath.Join(stage, caFile), filepath.Join(dir, caFile)); err != nil {
 		return err
 	}
-	at := func(port int) string { return address(f.Setup.Listen, port) }
+	listen := f.Setup.Listen
+	if listen == "host" {
+		listen = host
+	}
+	at := func(port int) string { return address(listen, port) }
 	var routes []string
 	for j, h := range f.Setup.Hosts {
 		if j != i {

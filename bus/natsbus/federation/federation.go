@@ -19,7 +19,7 @@ import (
 // a field is its default, except of Hosts.
 type Setup struct {
 	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, one each: one, or three for a cluster
-	Listen   string   `json:"listen"`    // address that the servers listen on; default 0.0.0.0
+	Listen   string   `json:"listen"`    // address that the servers listen on, or "host": each on its own of Hosts; default 0.0.0.0
 	Port     int      `json:"port"`      // for parties; default 4222
 	LeafPort int      `json:"leaf_port"` // for servers of sites; default 7422
 	Route    int      `json:"route"`     // between servers of a cluster; default 6222

@@ -105,7 +105,7 @@ func (s *stage) leaf(site string) *natsbus.Hosted {
 // until waits for what must come.
 func (s *stage) until(what string, done func() bool) {
 	s.Helper()
-	for range 2000 {
+	for range 12_000 {
 		if done() {
 			return
 		}

@@ -1,0 +1,66 @@
+package federation_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Three servers keep three copies of a stream, and go on when one of them is
+// gone; sites and coordinator are heard through any.
+func TestAClusterKeepsThreeCopies(t *testing.T) {
+	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
+	ports := freePorts(t, 3)
+	var err error
+	s.fed, err = federation.Init(s.dir, federation.Setup{
+		Hosts: []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, Listen: "host", Port: ports[0], LeafPort: ports[1], Route: ports[2],
+	}, now)
+	s.must(err)
+	_, err = s.fed.AddSite(federation.SiteSetup{Name: "oslo"})
+	s.must(err)
+	if n := s.fed.Replicas(); n != 3 {
+		t.Fatalf("%d replicas", n)
+	}
+	var servers []*natsbus.Hosted
+	for i := range 3 {
+		srv, err := natsbus.Host(s.fed.HubConf(i), s.access("coordinator"))
+		s.must(err)
+		t.Cleanup(srv.Close)
+		servers = append(servers, srv)
+	}
+	chief, _ := s.raw("", "coordinator")
+	js, err := jetstream.New(chief)
+	s.must(err)
+	var stream jetstream.Stream
+	s.until("the cluster has a leader", func() bool {
+		stream, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "BOOKS", Subjects: []string{"gridbid.books"}, Replicas: 3})
+		return err == nil
+	})
+	_, err = js.Publish(t.Context(), "gridbid.books", []byte("a fact"))
+	s.must(err)
+	if info := stream.CachedInfo(); info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
+		t.Errorf("the stream stands at %+v", info.Cluster)
+	}
+	agent := s.join(s.open("oslo"), oslo)
+	coordinator := s.join(servers[1], protocol.Coordinator)
+	s.until("a word crosses the cluster", func() bool {
+		s.say(agent, word(oslo, protocol.Coordinator, 1, "hello"))
+		time.Sleep(10 * time.Millisecond)
+		return len(coordinator.Heard()) > 0
+	})
+	servers[2].Close()
+	s.until("two of three keep books", func() bool {
+		again, _ := s.raw("", "coordinator")
+		defer again.Close()
+		js, err := jetstream.New(again)
+		s.must(err)
+		_, err = js.Publish(t.Context(), "gridbid.books", []byte("another"))
+		return err == nil
+	})
+}
