@@ -80,8 +80,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		}
 		last := earliest
 		if p.agent.cfg.Habit.Later && j.Deferrable {
-			spare := min(margin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)
-			last = max(earliest, min(j.Deadline.Add(-run-spare), p.now.Add(slots*slot)))
+			last = max(earliest, min(fleet.Latest(j, run), p.now.Add(slots*slot)))
 		}
 		awake := protocol.Milliwatts(0)
 		if place.Wake > 0 {
@@ -92,7 +91,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 			if t == p.now {
 				at = place
 			}
-			if t > earliest && j.GPUs > 1 && !p.opens(j, w.Model, t, run) {
+			if t > earliest && (j.GPUs > 1 || t.Add(run+firm) > j.Deadline) && !p.opens(j, w.Model, t, run) {
 				continue
 			}
 			if o := p.price(j, w, t, run, awake, at); better(o, best[t]) {
@@ -107,18 +106,16 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 	return out
 }
 
+// firm is how long before its deadline a job may be planned to end for its room
+// to be looked for node by node: by then the market has a site keep it.
+const firm = 2 * time.Hour
+
 // opens reports whether a job could start at t on a node that is kept for nobody
 // else then. For jobs of several GPUs the sum of what is free says nothing.
 func (p *pricing) opens(j protocol.Job, model string, t protocol.Time, run time.Duration) bool {
 	at, ok := p.agent.fleet.Opening(p.now, j, model, t, run)
 	return ok && at == t
 }
-
-// margin is how long before the last possible moment a job is planned to start
-// at the latest, or a quarter of its slack if that is shorter. Room that the
-// plan counts on may be late, and a job that has no time left takes what there
-// is.
-const margin = 90 * time.Minute
 
 // price says what it takes to run j one way from a start on. Awake is what it
 // adds to the draw of nodes for being awake: its share of one, where it would

@@ -31,7 +31,7 @@ func (a *Agent) awarded(now protocol.Time, m protocol.Message, w protocol.Award)
 	if (w.Option.Start <= now || !w.Queue && w.Option.Start <= now.Add(haste)) && a.start(now, r) {
 		said := a.accept(now, m, w, now)
 		a.notePlan(now, w.Job)
-		return said
+		return append(said, a.advance(now)...)
 	}
 	if !w.Queue {
 		return decline(protocol.RoomGone)
@@ -69,18 +69,28 @@ const tardy = 15 * time.Minute
 // leave it one.
 func (a *Agent) enqueue(now protocol.Time, r reserved) (start protocol.Time, ok bool) {
 	start = r.award.Option.Start
-	if r.job.GPUs > 1 {
+	if a.keeps(r) {
 		if at, ok := a.keep(now, r); ok {
 			start = at
 		}
 	}
-	if a.cfg.Habit.Later && start > r.award.Option.Start.Add(tardy) {
+	if a.late(r, start, true) {
 		a.fleet.Free(r.job.ID)
 		return 0, false
 	}
 	a.queue = append(a.queue, r)
 	return start, true
 }
+
+// late reports whether a job of the queue had better be given back, because what
+// was found for it is later than it was sold for.
+func (a *Agent) late(r reserved, at protocol.Time, found bool) bool {
+	return a.cfg.Habit.Later && (!found || at > r.award.Option.Start.Add(tardy))
+}
+
+// keeps reports whether room is set aside for a job of the queue as soon as it
+// is accepted.
+func (a *Agent) keeps(r reserved) bool { return a.cfg.Habit.Later || r.job.GPUs > 1 }
 
 // after returns before which time a job of the queue shall not start: it was
 // sold for a better hour, or it may start as soon as there is room.
@@ -168,10 +178,18 @@ func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
 		}
 		a.queue = append(a.queue, r)
 	}
+	var lost []reserved
 	for i, r := range a.queue {
 		from, kept := a.fleet.Kept(r.job.ID)
-		if late := kept && from <= now; late || !kept && (i == 0 || r.job.GPUs > 1) {
-			a.keep(now, r)
+		if late := kept && from <= now; late || !kept && (i == 0 || a.keeps(r)) {
+			if at, ok := a.keep(now, r); a.late(r, at, ok) {
+				lost = append(lost, r)
+			}
+		}
+	}
+	for _, r := range lost {
+		if i := a.queued(r.job.ID); i >= 0 && a.queue[i].award.Epoch == r.award.Epoch {
+			said = append(said, a.giveBack(now, r.job.ID, r.award.Epoch, protocol.Reason{Code: protocol.RoomGone})...)
 		}
 	}
 	return said

@@ -277,6 +277,7 @@ type (
 		Slot     time.Duration
 		Free     []Milli // of GPUs, by slot
 		Total    Milli
+		Open     []Milli // of Free, to jobs that can wait; empty: all
 	}
 
 	// An Outlook is the grid as a site sees it now: this hour, then forecasts.

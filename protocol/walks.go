@@ -39,12 +39,13 @@ func (r *Option) walk(w *wire) {
 }
 
 func (r *Room) walk(w *wire) {
-	c := w.row(5)
+	c := w.row(6)
 	name(&c, &r.Model)
 	integer(&c, &r.From)
 	integer(&c, &r.Slot)
 	integers(&c, &r.Free)
 	integer(&c, &r.Total)
+	integers(&c, &r.Open)
 	c.end()
 }
 

@@ -68,7 +68,7 @@ func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
 }
 
 func set(s script.Scenario, policy string, o Options) (*Stage, error) {
-	rule, habit, place, err := conduct(policy, s.Seed)
+	rule, habit, body, err := conduct(policy, s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 		st.Parties[protocol.Judge] = o.Judge
 	}
 	for _, site := range s.Sites {
-		if err := st.add(site, habit, place, o.Signals); err != nil {
+		if err := st.add(site, habit, body, o.Signals); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -106,31 +106,32 @@ func Weights(s script.Scenario) protocol.Weights {
 }
 
 // conduct says who decides under a policy, how agents bid, and how a site
-// places jobs.
-func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fgd.Policy, error) {
+// places jobs. Only the auction's sites have nodes for jobs that cannot wait.
+func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fleet.Config, error) {
+	ours := fleet.Config{Policy: fgd.FGD, Standby: fleet.UsualStandby}
 	switch policy {
 	case Auction:
-		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, fgd.FGD, nil
+		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, ours, nil
 	case AuctionNow:
-		return auction.New(auction.Config{}), agents.Habit{Choose: true}, fgd.FGD, nil
+		return auction.New(auction.Config{}), agents.Habit{Choose: true}, ours, nil
 	}
 	rule, ok := baseline.New(policy, seed)
 	if !ok {
-		return nil, agents.Habit{}, 0, fmt.Errorf("scenarios: no policy is named %q; there are %q", policy, Policies())
+		return nil, agents.Habit{}, fleet.Config{}, fmt.Errorf("scenarios: no policy is named %q; there are %q", policy, Policies())
 	}
-	place := fgd.FGD
+	body := fleet.Config{Policy: fgd.FGD}
 	switch policy {
 	case baseline.LeastAllocated:
-		place = fgd.LeastAllocated
+		body.Policy = fgd.LeastAllocated
 	case baseline.MostAllocated:
-		place = fgd.MostAllocated
+		body.Policy = fgd.MostAllocated
 	}
-	return rule, agents.Habit{Most: 1}, place, nil
+	return rule, agents.Habit{Most: 1}, body, nil
 }
 
 // add puts a site on stage: its agent, its hands and its feed.
-func (st *Stage) add(site script.Site, habit agents.Habit, place fgd.Policy, signals Signals) error {
-	p, err := settle(site, place, signals, st.script.Seed, st.Start, st.Meters.Add(Longest))
+func (st *Stage) add(site script.Site, habit agents.Habit, body fleet.Config, signals Signals) error {
+	p, err := settle(site, body, signals, st.script.Seed, st.Start, st.Meters.Add(Longest))
 	if err != nil {
 		return err
 	}
@@ -161,11 +162,11 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		if site.Name != name {
 			continue
 		}
-		_, habit, place, err := conduct(Auction, s.Seed)
+		_, habit, body, err := conduct(Auction, s.Seed)
 		if err != nil {
 			return Place{}, nil, err
 		}
-		p, err := settle(site, place, Forecasts, s.Seed, start, until)
+		p, err := settle(site, body, Forecasts, s.Seed, start, until)
 		if err != nil {
 			return Place{}, nil, fmt.Errorf("scenarios: site %s: %w", name, err)
 		}
@@ -198,9 +199,10 @@ func Moved(s script.Scenario, by time.Duration) script.Scenario {
 	return s
 }
 
-func settle(site script.Site, place fgd.Policy, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
+func settle(site script.Site, body fleet.Config, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
 	nodes := Machines(site)
-	if p.Fleet, err = fleet.New(fleet.Config{Nodes: nodes, Power: power.Default(), Policy: place}); err != nil {
+	body.Nodes, body.Power = nodes, power.Default()
+	if p.Fleet, err = fleet.New(body); err != nil {
 		return p, err
 	}
 	p.Grid = grid.New(signals.rules(site))

@@ -31,6 +31,10 @@ type Config struct {
 	Power  power.Table
 	Policy fgd.Policy // default the published FGD
 	Window int        // latest arrivals that fragments are judged by; default 1024
+
+	// Standby is of how many large nodes of a pool one is for jobs that cannot
+	// wait; 0: none is.
+	Standby int
 }
 
 // A Fleet is one site's nodes and what runs on them.
@@ -41,6 +45,7 @@ type Fleet struct {
 	pools   []pool // by model
 	running map[protocol.JobID]*Run
 	kept    map[protocol.JobID]int // node that is set aside for a job
+	aside   []int                  // nodes on standby; nil: to be chosen anew
 }
 
 // A node is the state of one machine.
@@ -164,14 +169,16 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 	if f.running[j.ID] != nil {
 		return nil, false
 	}
-	until := now.Add(w.Run + move)
 	due, kept := f.Kept(j.ID)
+	own := f.keptOn(j.ID)
 	again := f.Free(j.ID)
-	open := f.without(until)
-	p, ok := f.cluster.Place(request(j, w.Model))
-	open()
-	if !ok && kept && due <= now {
-		open = f.closed(func(k keep) bool { return k.from <= due })
+	var p fgd.Placement
+	ok := f.looking(now, j, w.Run+move, own, func() (ok bool) {
+		p, ok = f.cluster.Place(request(j, w.Model))
+		return ok
+	})
+	if !ok && kept && due.Add(overdue) <= now {
+		open := f.closing(f.promised(due))
 		p, ok = f.cluster.Place(request(j, w.Model))
 		open()
 	}
@@ -188,6 +195,21 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 	return r, true
 }
 
+// overdue is how late what was kept for a job may be, before the job takes what
+// is kept for others. The end of the job before it may be heard a moment late.
+const overdue = time.Minute
+
+// promised returns the nodes on which something is kept from a time on or before.
+func (f *Fleet) promised(by protocol.Time) (nodes []int) {
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if !n.closed && !n.gone && slices.ContainsFunc(n.keeps, func(k keep) bool { return k.from <= by }) {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
 // End gives back the room of a job. It reports false for a job that is not here.
 func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
 	r := f.running[id]
@@ -195,6 +217,7 @@ func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
 		return false
 	}
 	delete(f.running, id)
+	f.aside = nil
 	n := &f.nodes[r.placement.Node]
 	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })
 	if len(n.jobs) == 0 {

@@ -5,56 +5,147 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A keep is a node set aside for one job. Until then jobs that end in time may
-// run there.
+// A keep is room of a node set aside for one job. Until then other jobs may use
+// it, if they end in time.
 type keep struct {
-	job   protocol.JobID
+	job   protocol.Job
 	from  protocol.Time
 	until protocol.Time // when the job will have run
-	gpu   protocol.Milli
-}
-
-// gap returns the first time from t on at which n is kept for nobody else for
-// so long. Invariant: keeps are in order of time and do not overlap.
-func (n *node) gap(id protocol.JobID, t protocol.Time, run time.Duration) protocol.Time {
-	for _, k := range n.keeps {
-		if k.job != id && t < k.until && k.from < t.Add(run) {
-			t = k.until
-		}
-	}
-	return t
 }
 
 // Opening returns the first time, not before at, at which a job finds room to
 // run for so long on a model, or on any that will do, if what runs ends as
 // planned and what is kept is used. Of the nodes that have room by then it is
-// the one that is busy longest. False if the job never finds room.
+// the one that is busy longest. Where that is too late, room counts that is kept
+// for jobs which have time. False if the job never finds room.
 func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
 	start, best := f.opening(now, j, model, at, run)
 	return start, best >= 0
 }
 
 func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, best int) {
+	start, best = f.first(now, j, model, at, run, nil)
+	if best >= 0 && start > at && (!j.Deferrable || start > Latest(j, run)) {
+		if t, i := f.first(now, j, model, at, run, pressed(now)); t < start {
+			return t, i
+		}
+	}
+	return start, best
+}
+
+// firm says which of what is kept counts; nil: all.
+type firm func(keep) bool
+
+// pressed is what counts for a job that has no time: what is kept for others
+// that have none.
+func pressed(now protocol.Time) firm {
+	return func(k keep) bool { return !waits(now, k.job, k.until.Sub(k.from)) }
+}
+
+func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, counts firm) (start protocol.Time, best int) {
 	best = -1
+	own, aside := f.keptOn(j.ID), f.standby()
 	var busy protocol.Time
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if n.gone || n.closed || !n.serves(j, model) {
 			continue
 		}
-		fits := f.firstFit(now, i, j)
-		if t := n.gap(j.ID, max(fits, at), run); best < 0 || t < start || t == start && fits > busy {
-			start, best, busy = t, i, fits
+		from := at
+		if j.Deferrable && own != i && slices.Contains(aside, i) {
+			from = max(at, Latest(j, run))
+		}
+		t, until := f.opens(now, i, j, max(from, now), run, counts), n.busy()
+		if best < 0 || t < start || t == start && until > busy {
+			start, best, busy = t, i, until
 		}
 	}
 	return start, best
 }
 
-// Keep sets a node aside for a job from its opening on, and returns when that
-// is. A job has at most one node set aside.
+// busy returns when the last job of n will have ended.
+func (n *node) busy() protocol.Time {
+	if len(n.jobs) == 0 {
+		return 0
+	}
+	return n.jobs[len(n.jobs)-1].End
+}
+
+// opens returns the first time, not before at, from which on node i has room for
+// a job for so long. A job past its planned end is expected to end any moment.
+func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time, run time.Duration, counts firm) protocol.Time {
+	n := &f.nodes[i]
+	times := []protocol.Time{at}
+	for _, r := range n.jobs {
+		times = append(times, max(r.End, now.Add(time.Second)))
+	}
+	for _, k := range n.keeps {
+		times = append(times, k.until)
+	}
+	slices.Sort(times)
+	for _, t := range times {
+		if t >= at && f.clear(now, i, j, t, run, counts) {
+			return t
+		}
+	}
+	return max(at, times[len(times)-1])
+}
+
+// clear reports whether node i has room for a job from t on for so long, next to
+// what runs and what is kept for others.
+func (f *Fleet) clear(now protocol.Time, i int, j protocol.Job, t protocol.Time, run time.Duration, counts firm) bool {
+	if !f.fitsAt(now, i, j, t, counts) {
+		return false
+	}
+	for _, k := range f.nodes[i].keeps {
+		if k.job.ID != j.ID && k.from > t && k.from < t.Add(run) && !f.fitsAt(now, i, j, k.from, counts) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsAt reports whether node i has room for a job at an instant. What is kept
+// takes whole devices.
+func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time, counts firm) bool {
+	cpu, mem, gpus, _ := f.cluster.Free(i)
+	n := &f.nodes[i]
+	held := n.held()
+	for _, r := range n.jobs {
+		if max(r.End, now.Add(time.Second)) > t {
+			continue
+		}
+		cpu += r.placement.Request.CPU
+		mem += r.placement.Request.Memory
+		for d := range fgd.MaxGPUs {
+			if r.placement.Devices.Has(d) {
+				gpus[d] += int16(r.placement.Request.Milli)
+				held[d] -= r.placement.Request.GPUMemory
+			}
+		}
+	}
+	room := 0
+	for d := range n.GPUs {
+		if int64(gpus[d]) >= int64(j.Share) && (n.GPUMemory == 0 || held[d]+int64(j.GPUMemory) <= n.GPUMemory) {
+			room++
+		}
+	}
+	for _, k := range n.keeps {
+		if k.job.ID != j.ID && k.from <= t && t < k.until && (counts == nil || counts(k)) {
+			cpu -= int64(k.job.CPU)
+			mem -= int64(k.job.Memory)
+			room -= k.job.GPUs
+		}
+	}
+	return cpu >= int64(j.CPU) && mem >= int64(j.Memory) && room >= j.GPUs
+}
+
+// Keep sets room of a node aside for a job from its opening on, and returns when
+// that is. A job has at most one place set aside.
 func (f *Fleet) Keep(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (from protocol.Time, ok bool) {
 	f.Free(j.ID)
 	from, best := f.opening(now, j, model, at, run)
@@ -62,10 +153,11 @@ func (f *Fleet) Keep(now protocol.Time, j protocol.Job, model string, at protoco
 		return 0, false
 	}
 	n := &f.nodes[best]
-	k := keep{job: j.ID, from: from, until: from.Add(run), gpu: j.GPU()}
+	k := keep{job: j, from: from, until: from.Add(run)}
 	place, _ := slices.BinarySearchFunc(n.keeps, k, func(x, y keep) int { return cmp.Compare(x.from, y.from) })
 	n.keeps = slices.Insert(slices.Clone(n.keeps), place, k)
 	f.kept[j.ID] = best
+	f.yield(now, best, j.ID)
 	return from, true
 }
 
@@ -76,7 +168,7 @@ func (f *Fleet) Kept(id protocol.JobID) (from protocol.Time, ok bool) {
 		return 0, false
 	}
 	n := &f.nodes[i]
-	return n.keeps[slices.IndexFunc(n.keeps, func(k keep) bool { return k.job == id })].from, true
+	return n.keeps[slices.IndexFunc(n.keeps, func(k keep) bool { return k.job.ID == id })].from, true
 }
 
 // Free gives back the node that is set aside for a job, if there is one. What it
@@ -87,45 +179,80 @@ func (f *Fleet) Free(id protocol.JobID) (again func()) {
 		return func() {}
 	}
 	delete(f.kept, id)
+	f.aside = nil
 	n := &f.nodes[i]
 	before := n.keeps
-	n.keeps = slices.DeleteFunc(slices.Clone(before), func(k keep) bool { return k.job == id })
-	return func() { f.kept[id], n.keeps = i, before }
+	n.keeps = slices.DeleteFunc(slices.Clone(before), func(k keep) bool { return k.job.ID == id })
+	return func() { f.kept[id], n.keeps, f.aside = i, before, nil }
 }
 
-// without closes the nodes that are kept from before a time on, for a job that
-// would run from now until then, and returns what opens them again.
-func (f *Fleet) without(until protocol.Time) (open func()) {
-	return f.closed(func(k keep) bool { return k.from < until })
-}
-
-// closed closes the nodes with a keep that holds, and returns what opens them.
-func (f *Fleet) closed(holds func(keep) bool) (open func()) {
-	if len(f.kept) == 0 {
-		return func() {}
+// keptOn returns the node that is set aside for a job, or -1.
+func (f *Fleet) keptOn(id protocol.JobID) int {
+	if i, ok := f.kept[id]; ok {
+		return i
 	}
-	var shut []int
-	for i := range f.nodes {
-		if !f.nodes[i].closed && slices.ContainsFunc(f.nodes[i].keeps, holds) {
-			f.cluster.Cordon(i, true)
-			shut = append(shut, i)
+	return -1
+}
+
+// looking has try look for a place for a job that would run for so long from now.
+// Nodes with too little beside what is kept for others are closed to it, and those
+// on standby but for its own. If it has no time to wait and finds nothing else,
+// those on standby open to it, and then what is kept for jobs that have time.
+func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, own int, try func() bool) bool {
+	var aside []int
+	for _, i := range f.standby() {
+		if i != own {
+			aside = append(aside, i)
 		}
 	}
+	shut := func(counts firm, more []int) bool {
+		defer f.closing(f.full(now, j, run, counts, more))()
+		return try()
+	}
+	if shut(nil, aside) {
+		return true
+	}
+	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(pressed(now), nil))
+}
+
+// full returns the nodes with too little room for a job from now on beside what
+// is kept, and some more.
+func (f *Fleet) full(now protocol.Time, j protocol.Job, run time.Duration, counts firm, more []int) (nodes []int) {
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if !n.closed && !n.gone && (slices.Contains(more, i) || len(n.keeps) > 0 && !f.clear(now, i, j, now, run, counts)) {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// closing closes nodes, and returns what opens them.
+func (f *Fleet) closing(nodes []int) (open func()) {
+	for _, i := range nodes {
+		f.cluster.Cordon(i, true)
+	}
 	return func() {
-		for _, i := range shut {
+		for _, i := range nodes {
 			f.cluster.Cordon(i, false)
 		}
 	}
 }
 
-// yield takes away the keeps of a node that a run now stands in the way of.
-func (f *Fleet) yield(n *node, until protocol.Time) {
-	n.keeps = slices.DeleteFunc(slices.Clone(n.keeps), func(k keep) bool {
-		if k.from < until {
-			delete(f.kept, k.job)
+// yield takes away what is kept on node i and has no room any more, but not what
+// is kept for one job.
+func (f *Fleet) yield(now protocol.Time, i int, but protocol.JobID) {
+	f.aside = nil
+	n := &f.nodes[i]
+	for at := 0; at < len(n.keeps); {
+		k := n.keeps[at]
+		if k.job.ID == but || f.clear(now, i, k.job, k.from, k.until.Sub(k.from), nil) {
+			at++
+			continue
 		}
-		return k.from < until
-	})
+		delete(f.kept, k.job.ID)
+		n.keeps = slices.Delete(slices.Clone(n.keeps), at, at+1)
+	}
 }
 
 // serves reports whether an empty n could run j on a model, or on any that will

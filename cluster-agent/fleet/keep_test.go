@@ -67,11 +67,56 @@ func TestJobsThatEndInTimeMayUseAKeptNode(t *testing.T) {
 	}
 }
 
-// Whatever is kept, started and ended: what is kept on a node does not overlap,
-// and nothing that starts there runs into it.
+func TestSeveralPlacesAreKeptOnOneNodeWhereThereIsRoom(t *testing.T) {
+	f := must(t, box("a", "V100", 4))
+	two := noon.Add(2 * time.Hour)
+	for _, c := range []struct {
+		job  protocol.JobID
+		gpus int
+		want protocol.Time
+	}{{"half", 2, two}, {"other-half", 2, two}, {"third", 1, two.Add(time.Hour)}, {"before", 4, noon.Add(time.Hour)}} {
+		at := two
+		if c.job == "before" {
+			at = noon.Add(time.Hour)
+		}
+		if from, ok := f.Keep(noon, job(c.job, c.gpus), "V100", at, time.Hour); !ok || from != c.want {
+			t.Errorf("%s: kept from %v, %v; want %v", c.job, from, ok, c.want)
+		}
+	}
+}
+
+func TestWhoHasNoTimeTakesWhatIsKeptForThoseWhoHave(t *testing.T) {
+	f, err := New(Config{Nodes: []Node{box("a", "V100", 2)}, Power: power.Default(), Standby: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient := job("patient", 2)
+	patient.Deferrable, patient.Arrival, patient.Deadline = true, noon, noon.Add(24*time.Hour)
+	f.Keep(noon, patient, "V100", noon.Add(time.Hour), 8*time.Hour)
+	pressed := job("pressed", 2)
+	pressed.Arrival, pressed.Deadline = noon, noon.Add(4*time.Hour)
+	if _, ok := f.Start(noon, pressed, Way{Model: "V100", Run: 2 * time.Hour}, 0); !ok {
+		t.Error("a job that cannot wait finds no room, for one that can")
+	}
+	if _, ok := f.Kept("patient"); ok {
+		t.Error("the node is promised to two")
+	}
+	due := job("due", 2) // resident, say: it can wait, but not until the patient has run
+	due.Deferrable, due.Arrival, due.Deadline = true, noon, noon.Add(6*time.Hour)
+	f.Keep(noon, patient, "V100", noon.Add(2*time.Hour), 8*time.Hour)
+	if at, ok := f.Keep(noon, due, "V100", noon, 2*time.Hour); !ok || at != noon.Add(2*time.Hour) {
+		t.Errorf("kept from %v, %v; want when the node is free", at, ok)
+	}
+	if _, ok := f.Kept("patient"); ok {
+		t.Error("the node is promised to two")
+	}
+}
+
+// Whatever is kept, started and ended: what is kept on a node has room there at
+// any time, beside all that runs and all else that is kept.
 func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f, err := New(Config{Nodes: drawNodes(t), Power: power.Default()})
+		f, err := New(Config{Nodes: drawNodes(t), Power: power.Default(), Standby: rapid.IntRange(0, 4).Draw(t, "standby")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +124,8 @@ func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
 			j := drawJob(t, i)
+			j.Deferrable, j.Arrival = rapid.Bool().Draw(t, "deferrable"), now
+			j.Deadline = now.Add(j.Run + time.Duration(rapid.IntRange(0, 600).Draw(t, "slack"))*time.Minute)
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				at := now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Minute)
@@ -90,18 +137,15 @@ func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 			case 1:
 				f.Free(protocol.JobID(fmt.Sprint("job-", rapid.IntRange(0, i).Draw(t, "freed"))))
 			default:
-				if r, ok := f.Start(now, j, Way{Run: j.Run}, 0); ok {
-					for _, k := range f.nodes[r.placement.Node].keeps {
-						if k.from < r.End {
-							t.Fatalf("%s runs until %v on a node kept from %v", j.ID, r.End, k.from)
-						}
-					}
-				}
+				f.Start(now, j, Way{Run: j.Run}, 0)
 			}
-			for _, n := range f.nodes {
-				for i := 1; i < len(n.keeps); i++ {
-					if n.keeps[i].from < n.keeps[i-1].until {
-						t.Fatalf("%s is kept twice at a time: %+v", n.Name, n.keeps)
+			for n := range f.nodes {
+				for _, k := range f.nodes[n].keeps {
+					if k.from <= now.Add(time.Second) {
+						continue // it is due, and who is there should have ended
+					}
+					if f.kept[k.job.ID] != n || !f.clear(now, n, k.job, k.from, k.until.Sub(k.from), nil) {
+						t.Fatalf("there is no room on %s for what is kept for %s", f.nodes[n].Name, k.job.ID)
 					}
 				}
 			}

@@ -131,9 +131,9 @@ func clamp(v, most int64) int64 { return max(0, min(v, most)) }
 // forget gives up what is set aside on a node.
 func (f *Fleet) forget(n *node) {
 	for _, k := range n.keeps {
-		delete(f.kept, k.job)
+		delete(f.kept, k.job.ID)
 	}
-	n.keeps = nil
+	n.keeps, f.aside = nil, nil
 }
 
 // retire lets a node go that is to leave, once nothing runs there; until then it
@@ -159,7 +159,7 @@ func (f *Fleet) retire(i int) {
 
 // regroup makes the pools anew.
 func (f *Fleet) regroup() {
-	f.pools = f.pools[:0]
+	f.pools, f.aside = f.pools[:0], nil
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if n.gone {
@@ -206,12 +206,12 @@ func (f *Fleet) Adopt(l protocol.Launch, since protocol.Time) bool {
 
 // enter notes a run that holds its room already.
 func (f *Fleet) enter(n *node, r *Run) {
-	f.yield(n, r.End)
 	f.running[r.Job.ID] = r
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
 	})
 	n.jobs = slices.Insert(n.jobs, at, r)
+	f.yield(r.Start, r.placement.Node, "")
 }
 
 // withheld returns what nobody gets of a node's GPUs: what others hold, and of a

@@ -65,9 +65,7 @@ func (f *Fleet) Plain(now protocol.Time, j protocol.Job) (Way, protocol.Reason, 
 	if j.GPUs == 0 {
 		return ways[0], why, true
 	}
-	open := f.without(now.Add(j.Run))
-	defer open()
-	if q := f.cluster.Quote(request(j, "")); q.Fits {
+	if q, ok := f.quote(now, j, "", j.Run); ok {
 		return f.way(f.pool(f.nodes[q.Node].Model), j, power.Choice{}), why, true
 	}
 	return ways[0], why, true
@@ -83,10 +81,8 @@ type Place struct {
 // Place says where a job would land now on a model, or on any that will do, to
 // run for so long.
 func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string, run time.Duration) (Place, bool) {
-	open := f.without(now.Add(run))
-	defer open()
-	q := f.cluster.Quote(request(j, model))
-	if !q.Fits {
+	q, ok := f.quote(now, j, model, run)
+	if !ok {
 		return Place{}, false
 	}
 	p := Place{Fragment: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}
@@ -95,6 +91,14 @@ func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string, run time.
 		p.Wake = n.idle(f) - n.Host.Asleep
 	}
 	return p, true
+}
+
+func (f *Fleet) quote(now protocol.Time, j protocol.Job, model string, run time.Duration) (q fgd.Quote, ok bool) {
+	ok = f.looking(now, j, run, f.keptOn(j.ID), func() bool {
+		q = f.cluster.Quote(request(j, model))
+		return q.Fits
+	})
+	return q, ok
 }
 
 // idle returns what an awake node draws without work.
@@ -125,39 +129,6 @@ func (f *Fleet) Share(j protocol.Job, model string) protocol.Milliwatts {
 	return 0
 }
 
-// firstFit returns when a node that could hold j has room for it, its jobs
-// ending one after the other. A job past its planned end is expected any moment.
-func (f *Fleet) firstFit(now protocol.Time, i int, j protocol.Job) protocol.Time {
-	cpu, mem, gpus, _ := f.cluster.Free(i)
-	n := &f.nodes[i]
-	held := n.held()
-	fits := func() bool {
-		room := 0
-		for d := range n.GPUs {
-			if int64(gpus[d]) >= int64(j.Share) && (n.GPUMemory == 0 || held[d]+int64(j.GPUMemory) <= n.GPUMemory) {
-				room++
-			}
-		}
-		return cpu >= int64(j.CPU) && mem >= int64(j.Memory) && room >= j.GPUs
-	}
-	at := now
-	for _, r := range n.jobs {
-		if fits() {
-			return at
-		}
-		at = max(r.End, now.Add(time.Second))
-		cpu += r.placement.Request.CPU
-		mem += r.placement.Request.Memory
-		for d := range fgd.MaxGPUs {
-			if r.placement.Devices.Has(d) {
-				gpus[d] += int16(r.placement.Request.Milli)
-				held[d] -= r.placement.Request.GPUMemory
-			}
-		}
-	}
-	return at
-}
-
 // held returns the memory of each device that jobs hold, in MiB.
 func (n *node) held() (mib [fgd.MaxGPUs]int64) {
 	for _, r := range n.jobs {
@@ -171,39 +142,57 @@ func (n *node) held() (mib [fgd.MaxGPUs]int64) {
 }
 
 // Room returns what could still be given of each model, by slot from the one of
-// now, if what runs ends as planned. A job past its planned end is expected any
-// moment and holds its room until the next slot. Room on kept nodes is taken
-// while it is kept.
+// now, if what runs ends as planned; and what of it is open to jobs that can wait.
+// A job past its planned end is expected any moment and holds its room until the
+// next slot. Room on kept nodes is taken while it is kept.
 func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
 	var out []protocol.Room
+	aside := f.standby()
 	for i := range f.pools {
 		p := &f.pools[i]
 		if p.model == "" {
 			continue
 		}
 		r := protocol.Room{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total}
-		ends := make([]protocol.Milli, slots+1)
-		busy := protocol.Milli(0)
+		var spare []int
 		for _, n := range p.nodes {
-			busy += f.nodes[n].withheld()
-			for _, run := range f.nodes[n].jobs {
-				busy += run.Job.GPU()
-				ends[min(int(max(run.End, now+1).Ceil(slot).Sub(r.From)/slot), slots)] += run.Job.GPU()
+			if slices.Contains(aside, n) {
+				spare = append(spare, n)
 			}
 		}
-		for _, n := range p.nodes {
-			for _, k := range f.nodes[n].keeps {
-				index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/slot), 0), slots) }
-				ends[index(k.from)] -= k.gpu
-				ends[index(k.until.Ceil(slot))] += k.gpu
+		r.Free = f.room(now, p.nodes, r, slots)
+		if len(spare) > 0 {
+			r.Open = slices.Clone(r.Free)
+			for s, free := range f.room(now, spare, r, slots) {
+				r.Open[s] = max(r.Open[s]-free, 0)
 			}
-		}
-		r.Free = make([]protocol.Milli, slots)
-		for s := range slots {
-			busy -= ends[s]
-			r.Free[s] = max(p.total-busy, 0)
 		}
 		out = append(out, r)
+	}
+	return out
+}
+
+// room returns what could be given of some nodes' GPUs, by the slots of r.
+func (f *Fleet) room(now protocol.Time, nodes []int, r protocol.Room, slots int) []protocol.Milli {
+	index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/r.Slot), 0), slots) }
+	ends := make([]protocol.Milli, slots+1)
+	free := protocol.Milli(0)
+	for _, i := range nodes {
+		n := &f.nodes[i]
+		free += protocol.Milli(n.GPUs)*1000 - n.withheld()
+		for _, run := range n.jobs {
+			free -= run.Job.GPU()
+			ends[index(max(run.End, now+1).Ceil(r.Slot))] += run.Job.GPU()
+		}
+		for _, k := range n.keeps {
+			ends[index(k.from)] -= k.job.GPU()
+			ends[index(k.until.Ceil(r.Slot))] += k.job.GPU()
+		}
+	}
+	out := make([]protocol.Milli, slots)
+	for s := range out {
+		free += ends[s]
+		out[s] = max(free, 0)
 	}
 	return out
 }

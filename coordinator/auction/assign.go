@@ -42,31 +42,37 @@ type pricing func(*candidate) float64
 func free(*candidate) float64 { return 0 }
 
 // byRegret returns the lots in the order in which they choose: priority, then
-// regret at the prices of p, then job id.
+// regret at the prices of p, then job id. Regret is what the best option on other
+// GPUs costs more than the best of all, since another hour of the same may be
+// gone as well; of equals, what the second best costs more.
 func (p *problem) byRegret() []int {
-	regret := make([]float64, len(p.lots))
+	other, second := make([]float64, len(p.lots)), make([]float64, len(p.lots))
 	order := make([]int, len(p.lots))
-	for i := range p.lots {
+	for i, cands := range p.lots {
 		order[i] = i
-		first, second := math.Inf(1), math.Inf(1)
-		for j := range p.lots[i] {
-			k := &p.lots[i][j]
-			switch v := float64(k.cost) + p.shadow(k); {
-			case v < first:
-				first, second = v, first
-			case v < second:
-				second = v
+		best, value := -1, math.Inf(1)
+		for j := range cands {
+			if v := float64(cands[j].cost) + p.shadow(&cands[j]); v < value {
+				best, value = j, v
 			}
 		}
-		if !math.IsInf(second, 1) {
-			regret[i] = second - first
-		} else if !math.IsInf(first, 1) {
-			regret[i] = math.MaxFloat64
+		other[i], second[i] = math.Inf(1), math.Inf(1)
+		for j := range cands {
+			more := float64(cands[j].cost) + p.shadow(&cands[j]) - value
+			if j != best {
+				second[i] = min(second[i], more)
+			}
+			if cands[j].pool != cands[best].pool {
+				other[i] = min(other[i], more)
+			}
+		}
+		if best < 0 {
+			other[i], second[i] = 0, 0
 		}
 	}
 	slices.SortFunc(order, func(x, y int) int {
-		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority),
-			cmp.Compare(regret[y], regret[x]), cmp.Compare(p.jobs[x].ID, p.jobs[y].ID))
+		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority), cmp.Compare(other[y], other[x]),
+			cmp.Compare(second[y], second[x]), cmp.Compare(p.jobs[x].ID, p.jobs[y].ID))
 	})
 	return order
 }
@@ -77,7 +83,7 @@ func (p *problem) byRegret() []int {
 // job for which the plan has nothing left.
 func (p *problem) choose(lot int, r *rooms, price pricing) int {
 	if p.jobs[lot].Deferrable {
-		if k := p.cheapest(lot, r.planned, r.free, price); k >= 0 {
+		if k := p.cheapest(lot, r.planned, r.open, price); k >= 0 {
 			return k
 		}
 	}
@@ -124,14 +130,16 @@ func (p *problem) fits(k *candidate, left []line, free []float64) bool {
 // rooms is what is left while lots choose, by pool.
 type rooms struct {
 	bare    []line    // GPU-hours by slot, held jobs not counted
-	planned []line    // held jobs counted
+	planned []line    // open to jobs that can wait, held jobs counted
 	free    []float64 // GPUs at this instant
+	open    []float64 // of them, to jobs that can wait
 }
 
 func (p *problem) rooms() *rooms {
-	r := &rooms{make([]line, len(p.pools)), make([]line, len(p.pools)), make([]float64, len(p.pools))}
+	n := len(p.pools)
+	r := &rooms{make([]line, n), make([]line, n), make([]float64, n), make([]float64, n)}
 	for i, q := range p.pools {
-		r.bare[i], r.planned[i], r.free[i] = q.bare, q.room, q.free
+		r.bare[i], r.planned[i], r.free[i], r.open[i] = q.bare, q.room, q.free, q.open
 	}
 	return r
 }
@@ -147,6 +155,7 @@ func (r *rooms) take(p *problem, k *candidate, sign float64) {
 	r.planned[k.pool].spread(p.from, start, k.Finish, -gpus)
 	if k.Start <= p.now {
 		r.free[k.pool] -= gpus
+		r.open[k.pool] -= gpus
 	}
 }
 

@@ -166,7 +166,7 @@ func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
 	if c < 0 {
 		return d
 	}
-	if l.Job.GPUs > 1 {
+	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
 		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Queue: true, Why: d.Why}
 	}
 	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
@@ -177,6 +177,9 @@ func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
 // spare is how much time a job must have left for it to wait for room without a
 // site that keeps it.
 const spare = 2 * time.Hour
+
+// moment is how soon a start is too soon for the job to be called again then.
+const moment = time.Minute
 
 func urgent(j protocol.Job, k candidate) bool {
 	return !j.Deferrable || j.Deadline.Sub(k.Finish) < spare

@@ -67,15 +67,15 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	mine := &cands[own]
 	left.take(p, mine, -1)
 	defer left.take(p, mine, 1)
-	room := left.bare
+	room, free := left.bare, left.free
 	if p.jobs[lot].Deferrable {
-		room = left.planned
+		room, free = left.planned, left.open
 	}
 	best := mine.cost
 	sites := []string{mine.site}
 	for c := range cands {
 		k := &cands[c]
-		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(k, room, left.free) {
+		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(k, room, free) {
 			continue
 		}
 		best = min(best, k.cost)

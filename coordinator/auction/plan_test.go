@@ -55,6 +55,7 @@ func TestWhatBecomesOfARound(t *testing.T) {
 		{"who cannot wait and finds no room goes into the queue of a site", []Lot{impatient(lot("a", 1, m(last, later)))}, "queue of oslo for 14:00; "},
 		{"so does who has under two hours to spare", []Lot{due(4.9, lot("a", 1, m(later, last)))}, "queue of oslo for 14:00; "},
 		{"who has two hours waits in the plan", []Lot{due(5, lot("a", 1, m(later, last)))}, "plan 14:00 hold 13:00; "},
+		{"one that starts this moment waits at the site", []Lot{lot("a", 1, m(option("V100", 1./3600, 1, 1)))}, "queue of oslo for 12:00; "},
 		{"one that starts soon is called again then", []Lot{lot("a", 1, m(option("V100", 0.25, 1, 1)))}, "plan 12:15 hold 12:15; "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,6 +64,21 @@ func TestWhatBecomesOfARound(t *testing.T) {
 				t.Errorf("decided %s want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// Of four GPUs two are for who cannot wait.
+func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
+	room := hourly("V100", 4000, 4000)
+	room.Open = []protocol.Milli{2000}
+	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	now, later := option("V100", 0, 1, 1), option("V100", 2, 3, 1)
+	later.Finish += 1000 // of equal cost now goes first
+	impatient := lot("c", 2, m(now))
+	impatient.Job.Deferrable = false
+	out := New(Config{}).Clear(round([]Lot{lot("a", 2, m(now, later)), lot("b", 2, m(now, later)), impatient}, Site{Name: "oslo", Room: []protocol.Room{room}}))
+	if got, want := show(out), "queue of oslo for 14:00; oslo 12:00; oslo 12:00; "; got != want {
+		t.Errorf("decided %s want %s", got, want)
 	}
 }
 

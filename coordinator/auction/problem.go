@@ -25,8 +25,9 @@ type problem struct {
 type pool struct {
 	key   poolKey
 	bare  line    // that the site has
-	room  line    // of it, not planned for held jobs
+	room  line    // of it, open to jobs that can wait and not planned for held ones
 	free  float64 // GPUs, at this instant
+	open  float64 // of them, to jobs that can wait
 	price line
 	sum   sum // of price
 }
@@ -57,9 +58,6 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 			p.addPool(s.Name, room, known)
 		}
 	}
-	for i := range p.pools {
-		p.pools[i].bare = p.pools[i].room
-	}
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
@@ -81,18 +79,26 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 // than ours: each of ours takes the value at its own start.
 func (p *problem) addPool(site string, room protocol.Room, known *prices) {
 	q := pool{key: poolKey{site, room.Model}}
+	open := room.Open
+	if len(open) == 0 {
+		open = room.Free
+	}
 	for i := range horizon {
 		start := p.from.Add(time.Duration(i) * slot)
 		j := 0
 		if room.Slot > 0 && start > room.From {
 			j = int(start.Sub(room.From) / room.Slot)
 		}
-		q.room[i] = float64(valueAt(room.Free, j)) / 1000 * slotHours
+		q.bare[i] = float64(valueAt(room.Free, j)) / 1000 * slotHours
+		q.room[i] = min(q.bare[i], float64(valueAt(open, j))/1000*slotHours)
 	}
 	if len(room.Free) > 0 {
 		q.free = float64(room.Free[0]) / 1000
+		q.open = min(q.free, float64(open[0])/1000)
 	}
-	q.room[0] *= 1 - float64(hours(p.now, p.from)/slotHours)
+	left := 1 - float64(hours(p.now, p.from)/slotHours)
+	q.bare[0] *= left
+	q.room[0] *= left
 	q.price = known.of(q.key, p.from)
 	q.sum.accumulate(&q.price)
 	p.index[q.key] = len(p.pools)

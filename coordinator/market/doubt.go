@@ -69,7 +69,7 @@ func (k *Market) rooms(all []protocol.Room) []protocol.Room {
 func (k *Market) roomy(r protocol.Room) bool {
 	return r.Total >= 0 && r.Total <= mostTotal && r.Slot >= time.Second && r.Slot <= protocol.MaxRun &&
 		r.From >= k.round.opened.Add(-protocol.MaxRun) && r.From <= k.round.opened.Add(protocol.MaxRun) &&
-		!slices.ContainsFunc(r.Free, func(v protocol.Milli) bool { return v < 0 || v > r.Total })
+		!slices.ContainsFunc(slices.Concat(r.Free, r.Open), func(v protocol.Milli) bool { return v < 0 || v > r.Total })
 }
 
 // has reports whether a site said what room it has for o. An option on GPUs that

@@ -28,7 +28,7 @@ type Config struct {
 	Gather time.Duration // between a submission and the call, so that jobs go out together; default 1s
 	Window time.Duration // for offers; default 2s
 	Lease  time.Duration // in which an award must be accepted; default 10s
-	Replan time.Duration // between rounds of all waiting jobs; default 1h
+	Replan time.Duration // between rounds of all waiting jobs; default 30m
 	Most   int           // jobs in one call; default 4096
 	Terms  protocol.Weights
 	Pay    ledger.Rule
@@ -50,7 +50,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Gather, time.Second)
 	def(&c.Window, 2*time.Second)
 	def(&c.Lease, 10*time.Second)
-	def(&c.Replan, time.Hour)
+	def(&c.Replan, 30*time.Minute)
 	def(&c.Patience, 24*time.Hour)
 	def(&c.Remember, protocol.MaxRun)
 	if c.Most == 0 {

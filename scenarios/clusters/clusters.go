@@ -66,7 +66,7 @@ type Site struct {
 // a feed that says the same at all hours.
 func (x Site) Parties() (site.Config, error) {
 	name := x.Config.Site
-	body, err := fleet.New(fleet.Config{Power: power.Default()})
+	body, err := fleet.New(fleet.Config{Power: power.Default(), Standby: fleet.UsualStandby})
 	if err != nil {
 		return site.Config{}, err
 	}
