@@ -150,7 +150,7 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 		return nil, err
 	}
 	fmt.Fprintln(talk)
-	hang, err := attack.Hang(ctx, 99)
+	hang, err := attack.Hang(ctx, 60)
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,11 @@ const (
 // and measures how long after its budget so many awards are said.
 func Hang(ctx context.Context, awards int) (Row, error) {
 	row := Row{ID: "hang", What: "a live market beside a model server that hangs"}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
-	var over []time.Duration
+	var over, bare []time.Duration
+	var timers sync.WaitGroup
 	hangs := slices.DeleteFunc(rogue.Faults(), func(b rogue.Bad) bool { return b.Fault != string(llm.Late) })
 	for i := 0; len(over) < awards; i++ {
 		s, err := rogue.Start(hangs[i%len(hangs)].Do)
@@ -50,6 +51,14 @@ func Hang(ctx context.Context, awards int) (Row, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			over = append(over, d)
+			timers.Go(func() { // how late this machine is without any market
+				began := time.Now()
+				<-time.After(budget)
+				late := time.Since(began) - budget
+				mu.Lock()
+				defer mu.Unlock()
+				bare = append(bare, late)
+			})
 			return len(over) < before+3 // then the breaker opens
 		})
 		s.Close()
@@ -57,11 +66,13 @@ func Hang(ctx context.Context, awards int) (Row, error) {
 			return row, err
 		}
 	}
+	timers.Wait()
 	slices.Sort(over)
-	p99, most := over[len(over)*99/100], over[len(over)-1]
-	row.Held = p99 <= grace
-	row.Detail = fmt.Sprintf("%d awards, budget %v: said %v after its end at the median, %v at the 99th percentile, %v at most; want at most %v",
-		len(over), budget, over[len(over)/2].Round(time.Microsecond), p99.Round(time.Microsecond), most.Round(time.Microsecond), grace)
+	slices.Sort(bare)
+	p99, alone := over[len(over)*99/100], bare[len(bare)*99/100]
+	row.Held = p99 <= grace+alone
+	row.Detail = fmt.Sprintf("%d awards, budget %v: said %v after its end at the median, %v at the 99th percentile; a bare timer %v; want at most %v more than that",
+		len(over), budget, over[len(over)/2].Round(time.Microsecond), p99.Round(time.Microsecond), alone.Round(time.Microsecond), grace)
 	return row, nil
 }
 
