@@ -123,7 +123,7 @@ func (a *Agent) Due() (due protocol.Time) {
 		due = a.owed[0].due
 	}
 	for _, r := range a.queue {
-		if t := r.after(); t > a.looked && (due == 0 || t < due) {
+		if t := a.begins(r); t > a.looked && (due == 0 || t < due) {
 			due = t
 		}
 	}

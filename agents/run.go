@@ -101,6 +101,18 @@ func (r reserved) after() protocol.Time {
 	return 0
 }
 
+// begins returns when a job of the queue is to be looked at: when its place
+// begins, or in a while if it should have begun.
+func (a *Agent) begins(r reserved) protocol.Time {
+	if from, ok := a.fleet.Kept(r.job.ID); ok && a.cfg.Habit.Later {
+		if from <= a.looked.Add(time.Second) {
+			return a.looked.Add(time.Minute)
+		}
+		return from
+	}
+	return r.after()
+}
+
 // keep sets aside the node on which a job of the queue will fit soonest.
 func (a *Agent) keep(now protocol.Time, r reserved) (from protocol.Time, ok bool) {
 	model, o := "", r.award.Option
