@@ -109,19 +109,17 @@ type bid struct {
 // auction has one or more jobs called, offered for, judged and awarded.
 func (f *fuzz) auction(ctx context.Context) {
 	f.now = f.now.Add(2 * time.Minute)
-	jobs := make(map[protocol.JobID]protocol.Job)
 	for range 1 + f.rng.IntN(3)*f.rng.IntN(2) {
 		j := protocol.Job{
 			ID: protocol.JobID(fmt.Sprint("job-", f.next)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: f.now, Run: time.Hour,
 			Deadline: f.now.Add(12 * time.Hour), Deferrable: f.rng.IntN(2) == 0,
 		}
 		f.next++
-		jobs[j.ID] = j
 		f.tell(protocol.Submitter, protocol.Submit{Job: j})
 	}
 	call := f.call()
 	if call == nil {
-		f.broke("no call for %d jobs", len(jobs))
+		f.broke("no call though jobs wait")
 		return
 	}
 	free, bids := make(map[string]protocol.Milli), make(map[protocol.JobID][]bid)
@@ -134,7 +132,7 @@ func (f *fuzz) auction(ctx context.Context) {
 		f.now = max(f.now, f.market.Due())
 		said = f.market.Tick(f.now)
 	}
-	f.check(jobs, call, free, bids, f.judge(ctx, said))
+	f.check(call, free, bids, f.judge(ctx, said))
 }
 
 // call ticks the market until it calls.
@@ -270,7 +268,7 @@ func (f *fuzz) spend(ask protocol.Ask, said []protocol.Message) {
 }
 
 // check holds awards to the offers.
-func (f *fuzz) check(jobs map[protocol.JobID]protocol.Job, call *protocol.Call, free map[string]protocol.Milli, bids map[protocol.JobID][]bid, said []protocol.Message) {
+func (f *fuzz) check(call *protocol.Call, free map[string]protocol.Milli, bids map[protocol.JobID][]bid, said []protocol.Message) {
 	decided, used := make(map[protocol.JobID]bool), make(map[string]protocol.Milli)
 	for _, m := range said {
 		switch b := m.Body.(type) {
@@ -293,9 +291,9 @@ func (f *fuzz) check(jobs map[protocol.JobID]protocol.Job, call *protocol.Call, 
 			f.broke("%s was awarded %d thousandths of GPUs, and has %d", s, used[s], free[s])
 		}
 	}
-	for id := range jobs {
-		if !decided[id] {
-			f.broke("nothing was said of %s by the end of the budget", id)
+	for _, j := range call.Jobs {
+		if !decided[j.ID] {
+			f.broke("nothing was said of %s by the end of the budget", j.ID)
 		}
 	}
 	if f.extra > f.cost*share/1000 {

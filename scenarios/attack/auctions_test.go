@@ -67,7 +67,7 @@ func TestTheInstrumentsSee(t *testing.T) {
 	} {
 		sum := tally{}
 		f := newFuzz(rand.New(rand.NewPCG(1, 1)), &sum)
-		f.check(map[protocol.JobID]protocol.Job{"a": {ID: "a"}}, call, free, bids, said)
+		f.check(call, free, bids, said)
 		if len(sum.broken) == 0 {
 			t.Errorf("%s is not seen", name)
 		}
@@ -75,7 +75,7 @@ func TestTheInstrumentsSee(t *testing.T) {
 	sum := tally{}
 	f := newFuzz(rand.New(rand.NewPCG(1, 1)), &sum)
 	f.extra, f.cost = 100, 1000
-	f.check(nil, call, free, nil, nil)
+	f.check(&protocol.Call{}, free, nil, nil)
 	f.spend(protocol.Ask{Job: "a", Choices: []protocol.Choice{{Site: "s0", Option: option, Cost: 1_000_000}, {Site: "s1", Option: dear, Cost: 1_030_000}}}, []protocol.Message{award("s1", dear)})
 	if len(sum.broken) != 2 {
 		t.Errorf("seen: %q; want an empty purse and a choice out of its band", sum.broken)
