@@ -8,14 +8,34 @@ import (
 
 // A life is when a job passed from one state to the next; zero: not yet. A
 // federation does not tell its coordinator when a job starts, so a start is
-// what was planned until something better is known.
+// what was planned until something better is known; told keeps what was known
+// when, so that an instant is shown as it was seen then.
 type life struct {
+	told                        []told
 	id                          protocol.JobID
 	gpu                         protocol.Milli
 	site                        string
 	deadline                    protocol.Time
 	submitted, awarded, refused protocol.Time
 	start, end                  protocol.Time
+}
+
+// A told is a start as it was known from an instant on.
+type told struct{ from, start protocol.Time }
+
+func (l *life) starts(now, start protocol.Time) {
+	l.start = start
+	l.told = append(l.told, told{now, start})
+}
+
+// known returns the start as it was known at an instant; 0: not at all.
+func (l *life) known(t protocol.Time) (start protocol.Time) {
+	for _, x := range l.told {
+		if x.from <= t {
+			start = x.start
+		}
+	}
+	return start
 }
 
 func (d *Diary) live(m protocol.Message) {
@@ -28,11 +48,13 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Award:
 		if l := d.jobs[b.Job]; l != nil {
-			l.site, l.awarded, l.start, l.end = m.To.Site(), m.At, max(b.Option.Start, m.At), 0
+			l.site, l.awarded, l.end = m.To.Site(), m.At, 0
+			l.starts(m.At, max(b.Option.Start, m.At))
 		}
 	case protocol.Decline:
 		if l := d.jobs[b.Job]; l != nil && l.site == m.From.Site() {
-			l.site, l.awarded, l.start = "", 0, 0
+			l.site, l.awarded = "", 0
+			l.starts(m.At, 0)
 		}
 	case protocol.Refuse:
 		if l := d.jobs[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
@@ -40,11 +62,11 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Accept:
 		if l := d.jobs[b.Job]; l != nil && l.site == m.From.Site() {
-			l.start = max(b.Start, m.At)
+			l.starts(m.At, max(b.Start, m.At))
 		}
 	case protocol.Started:
 		if l := d.jobs[b.Job]; l != nil {
-			l.start = m.At
+			l.starts(m.At, m.At)
 		}
 	case protocol.Exited:
 		if l := d.jobs[b.Job]; l != nil {
@@ -52,7 +74,8 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Done:
 		if l := d.jobs[b.Job]; l != nil {
-			l.site, l.start, l.end = m.From.Site(), b.Started, b.Ended
+			l.site, l.end = m.From.Site(), b.Ended
+			l.starts(m.At, b.Started)
 		}
 	}
 }
@@ -67,7 +90,7 @@ func (l *life) at(t protocol.Time) string {
 		return "refused"
 	case l.awarded == 0 || l.awarded > t:
 		return "waiting"
-	case l.start == 0 || l.start > t:
+	case l.known(t) == 0 || l.known(t) > t:
 		return "planned"
 	case l.end == 0 || l.end > t:
 		return "running"
