@@ -1,8 +1,6 @@
 package agents
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -33,5 +31,3 @@ func (n Network) costs(j protocol.Job, site string) protocol.Microdollars {
 func (n Network) emits(j protocol.Job, site string) protocol.Milligrams {
 	return n.Carbon * protocol.Milligrams(moves(j, site)) / 1024
 }
-
-func sortedTimes(m map[protocol.Time]priced) []protocol.Time { return slices.Sorted(maps.Keys(m)) }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -100,7 +101,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		}
 	}
 	out := make([]priced, 0, len(best))
-	for _, t := range sortedTimes(best) {
+	for _, t := range slices.Sorted(maps.Keys(best)) {
 		out = append(out, best[t])
 	}
 	return out

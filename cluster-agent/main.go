@@ -12,8 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
@@ -61,37 +59,10 @@ func run(args []string, out io.Writer) int {
 	fs.StringVar(&o.nats, "nats", "", "`FILE` that says how the NATS server is reached")
 	fs.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info)")
 	fs.StringVar(&o.format, "log-format", "", "text or json (default text)")
-	fs.Usage = func() { process.Usage(fs, prefix, about) }
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	err := process.Environment(fs, prefix)
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unknown argument %q; see --help", fs.Arg(0))
-	}
-	var s setup
-	if err == nil {
-		s, err = prepare(o, out)
-	}
-	if err != nil {
-		fmt.Fprintf(out, "cluster-agent: %v\n", err)
-		return 2
-	}
-	if o.check {
-		fmt.Fprintln(out, "cluster-agent: the configuration is right")
-		return 0
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := s.serve(ctx); err != nil {
-		s.log.Error("ended", "err", err)
-		return 1
-	}
-	s.log.Info("ended")
-	return 0
+	return process.Run(fs, prefix, about, args, &o.check, func() (process.Service, *slog.Logger, error) {
+		s, err := prepare(o, out)
+		return s.serve, s.log, err
+	})
 }
 
 func tool(args []string, out io.Writer) int {

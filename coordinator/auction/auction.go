@@ -47,7 +47,6 @@ type Round struct {
 type Lot struct {
 	Job   protocol.Job
 	Menus []Menu // by site name
-	Tries int    // rounds it has been in before
 }
 
 // A Menu is one site's options for a lot.

@@ -135,7 +135,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	}
 	k.counts["silent-site"] += len(k.sites) - len(r.offers)
 	for _, l := range r.lots {
-		in.Lots = append(in.Lots, auction.Lot{Job: l.job, Tries: l.tries})
+		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
 	impossible := make([]int, len(r.lots))
 	for _, name := range names {

@@ -3,15 +3,61 @@
 package process
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
+
+// A Service lives until its context ends.
+type Service func(context.Context) error
+
+// Run is the main of a binary: it reads flags and environment, prepares a service
+// and, unless check is set by then, lets it live until SIGTERM or SIGINT. It
+// returns the exit code: 0 done, 1 failed, 2 a flag or the configuration is wrong.
+func Run(fs *flag.FlagSet, prefix, about string, args []string, check *bool, prepare func() (Service, *slog.Logger, error)) int {
+	out, name := fs.Output(), fs.Name()
+	fs.Usage = func() { Usage(fs, prefix, about) }
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	err := Environment(fs, prefix)
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q; see --help", fs.Arg(0))
+	}
+	var serve Service
+	var log *slog.Logger
+	if err == nil {
+		serve, log, err = prepare()
+	}
+	if err != nil {
+		fmt.Fprintf(out, "%s: %v\n", name, err)
+		return 2
+	}
+	if *check {
+		fmt.Fprintf(out, "%s: the configuration is right\n", name)
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx); err != nil {
+		log.Error("ended", "err", err)
+		return 1
+	}
+	log.Info("ended")
+	return 0
+}
 
 // Environment sets each flag of fs that the command line left alone from its
 // variable: prefix, then the flag's name in capitals with underscores. A flag
