@@ -55,15 +55,15 @@ func (a *Agent) lost(now protocol.Time, x protocol.Lost) []protocol.Message {
 	maps.DeleteFunc(a.rests, func(_ protocol.JobID, until protocol.Time) bool { return until <= now })
 	a.rests[x.Job] = now.Add(rest)
 	delete(a.epochs, x.Job)
-	return append(a.wasted(now, x.Draw), a.giveBack(now, x.Job, l.award, x.Why)...)
+	return append(a.wasted(now, x.Draw, x.Estimated), a.giveBack(now, x.Job, l.award, x.Why)...)
 }
 
 // wasted reports energy that served no job: the site bears it, as it does what
 // its idle machines draw.
-func (a *Agent) wasted(now protocol.Time, draw []protocol.Slice) (said []protocol.Message) {
+func (a *Agent) wasted(now protocol.Time, draw []protocol.Slice, estimated bool) (said []protocol.Message) {
 	for _, s := range draw {
 		bill, _ := a.grid.Bill([]protocol.Slice{s})
-		said = append(said, a.say(now, protocol.Coordinator, protocol.Meter{Hour: s.Hour, Idle: bill})...)
+		said = append(said, a.say(now, protocol.Coordinator, protocol.Meter{Hour: s.Hour, Idle: bill, Estimated: estimated})...)
 	}
 	return said
 }

@@ -233,7 +233,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 	bill, _ := a.grid.Bill(x.Draw)
 	done := protocol.Done{
 		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
-		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed,
+		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
 	}
 	a.over(now, x.Job)
 	said := a.owe(now, owed{job: x.Job, epoch: l.award, to: protocol.Coordinator, body: done})
@@ -259,5 +259,5 @@ func (a *Agent) settled(m protocol.Message, s protocol.Settled) {
 // read reports an hour of the site to the market.
 func (a *Agent) read(now protocol.Time, r protocol.Reading) []protocol.Message {
 	idle, _ := a.grid.Bill([]protocol.Slice{{Hour: r.Hour, Energy: r.Idle}})
-	return a.say(now, protocol.Coordinator, protocol.Meter{Hour: r.Hour, Total: r.Total, Idle: idle})
+	return a.say(now, protocol.Coordinator, protocol.Meter{Hour: r.Hour, Total: r.Total, Idle: idle, Estimated: r.Estimated})
 }

@@ -247,6 +247,37 @@ func TestAnHourOfTheMeterIsBilled(t *testing.T) {
 	}
 }
 
+// What is no measurement is marked on its whole way to the market.
+func TestAnEstimateIsReportedAsOne(t *testing.T) {
+	for _, estimated := range []bool{false, true} {
+		s := newSite(t, Habit{}, 4)
+		for _, id := range []protocol.JobID{"ends", "lost"} {
+			s.award(job(id, 1), 7, false)
+			s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
+		}
+		draw := []protocol.Slice{{Hour: noon, Energy: 3_600_000_000}}
+		for _, b := range []protocol.Body{
+			protocol.Exited{Job: "ends", Epoch: 7, Draw: draw, Estimated: estimated},
+			protocol.Lost{Job: "lost", Epoch: 7, Draw: draw, Estimated: estimated},
+			protocol.Reading{Hour: noon, Idle: 1, Total: 2, Estimated: estimated},
+		} {
+			said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", b))
+			switch x := said[0].Body.(type) {
+			case protocol.Done:
+				if x.Estimated != estimated {
+					t.Errorf("%+v became %+v", b, x)
+				}
+			case protocol.Meter:
+				if x.Estimated != estimated {
+					t.Errorf("%+v became %+v", b, x)
+				}
+			default:
+				t.Errorf("%+v became %+v", b, x)
+			}
+		}
+	}
+}
+
 func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
 	s := newSite(t, Habit{}, 4)
 	s.call(job("train", 1))

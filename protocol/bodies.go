@@ -114,6 +114,8 @@ type (
 		Epoch  uint64  `msgpack:"e"`
 		Draw   []Slice `msgpack:"dr"`
 		Failed string  `msgpack:"fl,omitempty"` // in words, if its own program failed
+		// Estimated says that Draw is no measurement, in whole or in part.
+		Estimated bool `msgpack:"es,omitempty"`
 	}
 
 	// Lost says that a job could not be started, or was taken down by no fault
@@ -123,6 +125,8 @@ type (
 		Epoch uint64  `msgpack:"e"`
 		Why   Reason  `msgpack:"w"`
 		Draw  []Slice `msgpack:"dr,omitempty"` // of what it ran
+
+		Estimated bool `msgpack:"es,omitempty"` // see Exited
 	}
 
 	// Done reports an ended job to the market: the facility's energy, and what
@@ -139,6 +143,8 @@ type (
 		Carbon  Milligrams   `msgpack:"co"`
 		Money   Microdollars `msgpack:"mo"`
 		Failed  string       `msgpack:"fl,omitempty"` // see Exited
+
+		Estimated bool `msgpack:"es,omitempty"` // see Exited
 	}
 
 	// Settled closes a job: what was measured against what was bid, and the
@@ -151,6 +157,8 @@ type (
 		BidFor  Bill         `msgpack:"b"`
 		Counted Bill         `msgpack:"c"`
 		Late    bool         `msgpack:"l,omitempty"`
+
+		Estimated bool `msgpack:"es,omitempty"` // Counted is no measurement: see Exited
 	}
 )
 
@@ -222,6 +230,8 @@ type (
 		Hour  Time        `msgpack:"h"`
 		Idle  Millijoules `msgpack:"id"` // awake but unused devices and hosts, and sleeping nodes
 		Total Millijoules `msgpack:"tt"` // of the whole site, metered apart from the jobs
+
+		Estimated bool `msgpack:"es,omitempty"` // no meter says so, or not all of it
 	}
 
 	// Meter reports a site's hour to the market, with its own bill.
@@ -229,6 +239,8 @@ type (
 		Hour  Time        `msgpack:"h"`
 		Total Millijoules `msgpack:"tt"` // before the facility's share
 		Idle  Bill        `msgpack:"id"` // IT energy apart: see Bill
+
+		Estimated bool `msgpack:"es,omitempty"` // see Reading
 	}
 )
 

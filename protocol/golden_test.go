@@ -111,6 +111,12 @@ var grown = []struct {
 	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
 	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
 	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
+	{"exited-estimated", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"lost-estimated", said(Lost{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"done-estimated", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},
+	{"settled-estimated", said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
+	{"reading-estimated", said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
+	{"meter-estimated", said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000}, Estimated: true})},
 }
 
 func mustEncoded(m Message) []byte {

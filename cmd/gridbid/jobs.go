@@ -92,6 +92,9 @@ func jobCard(w io.Writer, j board.Job) {
 		row("energy\t%.3f kWh", j.Energy)
 		row("carbon\t%.3f kg", j.Carbon)
 		row("cost\t$%.4f", j.Money)
+		if j.Estimated {
+			row("metered\tno: energy, carbon and cost are the site's estimate")
+		}
 		if j.Late {
 			row("late\tyes")
 		}

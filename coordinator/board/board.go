@@ -52,6 +52,9 @@ type Job struct {
 	Money  float64 `json:"cost_usd,omitempty"`
 	Late   bool    `json:"late,omitempty"`
 	Failed string  `json:"failed,omitempty"`
+	// Estimated says that energy, carbon and cost of an ended job were not
+	// metered, or not all of them.
+	Estimated bool `json:"estimated,omitempty"`
 
 	job protocol.Job
 }

@@ -79,7 +79,7 @@ func (b *Board) answer(m protocol.Message) {
 			b.leave(j)
 			b.end(j, Done, m.At)
 			j.bill(body.Counted)
-			j.Finish, j.Late = body.Counted.Finish, body.Late
+			j.Finish, j.Late, j.Estimated = body.Counted.Finish, body.Late, body.Estimated
 			if s := b.sites[body.Site]; s != nil {
 				s.Done++
 			}

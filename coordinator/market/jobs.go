@@ -172,6 +172,6 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 	k.trust.Observe(l.site, bid, measured)
 	return []protocol.Message{k.say(now, "", protocol.Settled{
 		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
-		BidFor: bid, Counted: measured, Late: d.Ended > l.job.Deadline,
+		BidFor: bid, Counted: measured, Late: d.Ended > l.job.Deadline, Estimated: d.Estimated,
 	})}
 }

@@ -30,10 +30,11 @@ func TestAJobIsCalledSoldAndSettled(t *testing.T) {
 	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
 	d := s.done(award)
 	s.now = d.Ended
+	d.Estimated = true
 	s.tell("agent/oslo", d)
 	got := the[protocol.Settled](s)
 	want := protocol.Settled{
-		Job: "train", Site: "oslo", Payer: "lab", Paid: 12_000,
+		Job: "train", Site: "oslo", Payer: "lab", Paid: 12_000, Estimated: true,
 		BidFor:  protocol.Bill{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
 		Counted: protocol.Bill{IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000, Finish: d.Ended},
 	}

@@ -71,6 +71,9 @@ func ran(r record.JobRecord) []string {
 		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
 			phrase.Clean(a.Site), phrase.KWh(o.Energy), phrase.Kg(o.Carbon), phrase.Dollars(o.Money), clock(o.Finish)))
 	}
+	if run.Estimated {
+		all = append(all, "Its energy was not metered, or not all of it: that is the site's estimate.")
+	}
 	if (run.Settlement != record.Origin{}) {
 		all = append(all, fmt.Sprintf("%s was paid %s.", phrase.Clean(run.Settled.Site), phrase.Dollars(run.Settled.Paid)))
 	}

@@ -93,6 +93,9 @@ func (b *Book) checkSettled(r JobRecord) {
 	if s.Site != run.Site || s.Payer != r.Job.Tenant {
 		b.wrong("settled-elsewhere", id, run.Site, "settled between site %q and tenant %q", s.Site, s.Payer)
 	}
+	if s.Estimated != run.Estimated {
+		b.wrong("settled-other-mark", id, run.Site, "settled as estimated: %t, reported as estimated: %t", s.Estimated, run.Estimated)
+	}
 	if c := s.Counted; c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money {
 		b.wrong("settled-other-bill", id, run.Site, "settled %+v, measured %+v", c, run.Cost)
 	}

@@ -68,6 +68,11 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 			s.Counted.Money++
 			return []protocol.Body{s}
 		}, "settled-other-bill"},
+		{"a measurement is settled as an estimate", "settled", func(b protocol.Body) []protocol.Body {
+			s := b.(protocol.Settled)
+			s.Estimated = true
+			return []protocol.Body{s}
+		}, "settled-other-mark"},
 		{"a bid changes between award and settlement", "settled", func(b protocol.Body) []protocol.Body {
 			s := b.(protocol.Settled)
 			s.BidFor.Carbon++

@@ -122,6 +122,8 @@ type Run struct {
 	Ended   protocol.Time
 	Cost    protocol.Bill // measured; Finish is Ended
 
+	Estimated bool // Cost is no measurement, or not all of it
+
 	Settlement Origin // zero: not settled yet
 	Settled    protocol.Settled
 }

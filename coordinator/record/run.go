@@ -89,6 +89,7 @@ func (b *Book) done(from Origin, m protocol.Done) {
 	}
 	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
 	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
+	r.Estimated = m.Estimated
 	e.rec.State = Ended
 	s := b.site(r.Site)
 	s.Ran++
