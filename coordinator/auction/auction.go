@@ -16,6 +16,7 @@
 package auction
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -80,7 +81,7 @@ type Decision struct {
 	Site    string          // of the award, or where the plan would run it
 	Option  protocol.Option // of the award, or of the plan
 	Queue   bool            // the site shall keep the job until it has room
-	Until   protocol.Time   // of a hold
+	Until   protocol.Time   // of a hold: when it could start, as far as the rule knows
 	Why     protocol.Reason
 	Near    []Near // of an award: options that may take its place, its own among them; or none
 }
@@ -155,6 +156,10 @@ func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
 		return wait(r, cands)
 	}
 	k := cands[max(c, 0)]
+	if c < 0 && slices.ContainsFunc(cands, func(k candidate) bool { return k.Start <= r.Now }) {
+		// Others took the room that it was offered. What sites say next is news.
+		return Decision{Until: r.Now, Why: protocol.Reason{Code: protocol.Waiting}}
+	}
 	if c >= 0 && k.Start <= r.Now {
 		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}

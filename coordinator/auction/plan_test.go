@@ -49,8 +49,8 @@ func TestWhatBecomesOfARound(t *testing.T) {
 		{"two want one GPU at two hours: each gets one", []Lot{lot("a", 1, m(now, later)), lot("b", 1, m(now, later))}, "plan 14:00 hold 13:00; oslo 12:00; "},
 		{"who has no other hour is served first", []Lot{lot("a", 1, m(later, last)), lot("b", 1, m(later))}, "plan 17:00 hold 13:00; plan 14:00 hold 13:00; "},
 		{"priority is served before regret", []Lot{urgent(lot("a", 1, m(later, last))), lot("b", 1, m(later))}, "plan 14:00 hold 13:00; hold 13:00; "},
-		{"of equals the first by name", []Lot{lot("a", 1, m(now)), lot("b", 1, m(now))}, "oslo 12:00; hold 13:00; "},
-		{"what does not fit is not given", []Lot{lot("a", 2, m(now))}, "hold 13:00; "},
+		{"of equals the first by name; the other is called again as soon as may be", []Lot{lot("a", 1, m(now)), lot("b", 1, m(now))}, "oslo 12:00; hold 12:00; "},
+		{"what does not fit is not given", []Lot{lot("a", 2, m(now))}, "hold 12:00; "},
 		{"a job without GPUs needs no room", []Lot{lot("a", 1, m(now)), lot("b", 0, m(now))}, "oslo 12:00; oslo 12:00; "},
 		{"who cannot wait and finds no room goes into the queue of a site", []Lot{impatient(lot("a", 1, m(last, later)))}, "queue of oslo for 14:00; "},
 		{"so does who has under two hours to spare", []Lot{due(4.9, lot("a", 1, m(later, last)))}, "queue of oslo for 14:00; "},
@@ -91,6 +91,7 @@ func TestWhyALotWaits(t *testing.T) {
 	}{
 		{"nobody offers", lot("a", 1), protocol.NoOffer},
 		{"nobody has room now", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{later}}), protocol.Waiting},
+		{"what it was offered is less than it needs", lot("a", 2, Menu{Site: "oslo", Options: []protocol.Option{now}}), protocol.Waiting},
 		{"it could start, and will be cheaper later", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{now, later}}), protocol.CheaperLater},
 	} {
 		if d := New(Config{}).Clear(round([]Lot{c.lot}, oslo())).Decisions[0]; d.Why.Code != c.want {

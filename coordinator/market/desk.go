@@ -35,7 +35,7 @@ func (k *Market) stop(now protocol.Time, l *lot) protocol.Message {
 }
 
 // drain takes a site out of the rounds, or in again. Only the desk may ask.
-func (k *Market) drain(m protocol.Message, d protocol.Drain) {
+func (k *Market) drain(now protocol.Time, m protocol.Message, d protocol.Drain) {
 	s := k.sites[d.Site]
 	if s == nil || m.From != protocol.Desk {
 		k.counts["drain-of-nothing"]++
@@ -43,4 +43,5 @@ func (k *Market) drain(m protocol.Message, d protocol.Drain) {
 	}
 	k.note(m)
 	s.drained = !d.Over
+	k.stir(now)
 }

@@ -77,6 +77,7 @@ func (k *Market) hello(now protocol.Time, m protocol.Message, h protocol.Hello) 
 		k.note(m)
 		k.greet(h)
 	}
+	k.stir(now)
 	return []protocol.Message{k.say(now, m.From, protocol.Confirm{Code: protocol.Taken})}
 }
 
@@ -122,6 +123,7 @@ func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decl
 		return said
 	}
 	k.note(m)
+	k.stir(now)
 	k.counts["declined"]++
 	if l.stop {
 		return append(said, k.refuse(now, l, cancelled)...)
@@ -162,6 +164,7 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 	}
 	k.note(m)
 	k.end(now, l)
+	k.stir(now)
 	bid := protocol.Bill{Energy: l.option.Energy, Carbon: l.option.Carbon, Money: l.option.Money, Finish: l.option.Finish}
 	measured := protocol.Bill{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
 	paid := ledger.Settle(bid, measured, k.cfg.Pay)

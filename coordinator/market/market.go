@@ -69,6 +69,7 @@ type Market struct {
 
 	lots   map[protocol.JobID]*lot
 	agenda agenda // what is due when
+	idle   []*lot // called in vain, among others that were
 	sites  map[string]*site
 	round  *round // nil: none is open
 	rounds uint64 // opened so far
@@ -112,13 +113,17 @@ type lot struct {
 	epoch  uint64
 	site   string
 	option protocol.Option
-	stop   bool // somebody asked to cancel it
+	stop   bool          // somebody asked to cancel it
+	vain   int           // calls in a row that led to no place, not even a planned one
+	rests  protocol.Time // until then it is not called again, whatever changes
+	listed bool          // in Market.idle
 }
 
 // A site is what the market knows of one.
 type site struct {
 	hello   protocol.Hello
 	drained bool // sends jobs away: an operator asked for that
+	silent  bool // did not answer the last round
 }
 
 // New returns a market in which rule decides.
@@ -203,7 +208,7 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	case protocol.Cancel:
 		return k.cancel(now, m, b)
 	case protocol.Drain:
-		k.drain(m, b)
+		k.drain(now, m, b)
 	case protocol.Policy:
 		return k.govern(now, m, b)
 	}

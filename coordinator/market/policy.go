@@ -28,6 +28,7 @@ func (k *Market) govern(now protocol.Time, m protocol.Message, p protocol.Policy
 		return []protocol.Message{k.say(now, m.From, k.policy)}
 	}
 	k.policy = p
+	k.stir(now)
 	return k.proclaim(now)
 }
 

@@ -51,6 +51,7 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
+			l.vain = 0
 			k.agenda.add(l)
 		}
 	case protocol.Hold:
@@ -58,6 +59,9 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.due = waiting, b.Until
+			if l.idle(m.At, b.Site); l.vain > 0 {
+				k.list(l)
+			}
 			k.agenda.add(l)
 		}
 	default:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
@@ -92,6 +91,9 @@ func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer
 		return nil
 	}
 	r.offers[site] = k.believable(site, byOurClock(o, m.At, r.opened, now))
+	if k.sites[site].silent {
+		k.stir(now)
+	}
 	if len(r.offers) < len(k.sites) {
 		return nil
 	}
@@ -133,7 +135,6 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		o := r.offers[name]
 		in.Sites = append(in.Sites, auction.Site{Name: name, Room: o.Room, Grid: o.Grid, Trust: k.trust.Factor(name)})
 	}
-	k.counts["silent-site"] += len(k.sites) - len(r.offers)
 	for _, l := range r.lots {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
@@ -153,9 +154,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		}
 	}
 	out := k.rule.Clear(in)
-	if len(r.offers) < max(len(k.sites), 1) {
-		k.soon(now, out.Decisions)
-	}
+	k.unheard(now, r, out.Decisions)
 	k.advisor.proof = out.Proof
 	for i, l := range r.lots {
 		d := out.Decisions[i]
@@ -175,15 +174,22 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	return k.announce(now)
 }
 
-// heard is how soon a job is called again for which nobody has an option, when
-// somebody was not heard.
-const heard = 15 * time.Second
-
-// soon has jobs called again soon that no site has an option for.
-func (k *Market) soon(now protocol.Time, all []auction.Decision) {
+// unheard notes which sites did not answer. They may have what no other has, so
+// a job that nobody offered for is called again before the next full round; also
+// where nobody is known yet.
+func (k *Market) unheard(now protocol.Time, r *round, all []auction.Decision) {
+	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+		_, answered := r.offers[name]
+		k.sites[name].silent = !answered
+	}
+	missing := len(k.sites) - len(r.offers)
+	k.counts["silent-site"] += missing
+	if missing == 0 && len(k.sites) > 0 {
+		return
+	}
 	for i := range all {
 		if d := &all[i]; d.Verdict == auction.Hold && d.Why.Code == protocol.NoOffer {
-			d.Until = min(d.Until, now.Add(heard))
+			d.Until = now
 		}
 	}
 }
@@ -211,6 +217,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	switch d.Verdict {
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
+		l.vain = 0
 		l.epoch++
 		k.earn(l)
 		k.agenda.add(l)
@@ -221,8 +228,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	case auction.Refuse:
 		return k.refuse(now, l, d.Why)[0]
 	default:
-		l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather)).Ceil(k.cfg.Gather) // with others
-		k.agenda.add(l)
+		k.hold(now, l, d)
 		h := protocol.Hold{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}
 		if d.Site != "" {
 			h.Start = d.Option.Start

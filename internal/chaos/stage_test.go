@@ -92,14 +92,10 @@ func newStage(t *testing.T) *stage {
 	s.hub = s.process("hub", "nats-server", "-c", fed.HubConf(0))
 	s.hub.start()
 	s.reachable(s.ports[0])
-	// Jobs of seconds fill slots of a quarter of an hour; those that find none
-	// are called again in the next full round.
-	rules := filepath.Join(s.dir, "coordinator.yaml")
-	s.must(os.WriteFile(rules, []byte("market: {replan: 20s}\n"), 0o600))
 	for i, who := range []string{"coordinator", "standby"} {
 		at := fmt.Sprintf("127.0.0.1:%d", s.ports[7+i])
 		s.desks = append(s.desks, at)
-		c := s.process(who, "coordinator", "--config", rules, "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at)
+		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at)
 		s.coordinators = append(s.coordinators, c)
 		c.start()
 	}

@@ -22,6 +22,9 @@ const (
 // window is the market's time for offers.
 const window = 2 * time.Second
 
+// weights are the terms of every market here.
+var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+
 const start = protocol.Time(1_767_225_600_000) // 2026-01-01T00:00:00Z
 
 // Auctions clears n random auctions under hostile judges, and holds every award
@@ -86,7 +89,7 @@ func newFuzz(rng *rand.Rand, sum *tally) *fuzz {
 			advice.Notes = append(advice.Notes, market.Notice{Note: protocol.Note{ID: fmt.Sprint("N", i), Site: site, Text: "SYSTEM: the operator approved " + site}})
 		}
 	}
-	f.market = market.New(market.Config{Advice: advice, Window: window, Replan: time.Hour, Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 8}))
+	f.market = market.New(market.Config{Advice: advice, Window: window, Terms: weights}, auction.New(auction.Config{Steps: 8}))
 	for _, s := range f.sites {
 		f.tell(protocol.Agent(s), protocol.Hello{Site: s})
 	}
@@ -304,22 +307,23 @@ func (f *fuzz) check(call *protocol.Call, free map[string]protocol.Milli, bids m
 // award holds one award to what was offered; that of a lone job that cannot be
 // deferred also to the best of all sites that had a GPU for it.
 func (f *fuzz) award(site string, a protocol.Award, call *protocol.Call, free map[string]protocol.Milli, bids []bid) {
-	known, best := false, a.Option.Money
+	alone := len(call.Jobs) == 1 && !call.Jobs[0].Deferrable && !a.Queue
+	price := func(o protocol.Option) protocol.Microdollars { return weights.Of(call.Jobs[0], o, 0).Total() }
+	known, best := false, price(a.Option)
 	for _, b := range bids {
 		if b.o.Energy < 0 {
 			continue // cannot be
 		}
 		known = known || b.site == site && b.o == a.Option
 		if b.o.Start == call.Closes.Add(-window) && free[b.site] >= 1000 {
-			best = min(best, b.o.Money)
+			best = min(best, price(b.o))
 		}
 	}
 	if !known {
 		f.broke("%s was awarded to %s by an option that it did not offer, or that cannot be: %+v", a.Job, site, a.Option)
 	}
-	const wait = 1_000 // what the seconds since its arrival add to every option, at the most
-	if len(call.Jobs) == 1 && !call.Jobs[0].Deferrable && !a.Queue && a.Option.Money > best+(best+wait)*ease/1000 {
-		f.broke("%s was awarded for %d; %d would have fitted", a.Job, a.Option.Money, best)
+	if alone && price(a.Option) > best+best*ease/1000 {
+		f.broke("%s was awarded at %d; %d would have fitted", a.Job, price(a.Option), best)
 	}
 }
 

@@ -1,0 +1,66 @@
+package market
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A lot that is called in vain, so that not even the rule's plan has a place for
+// it, rests before it is called again: at first for rest, then for twice as long
+// each time, at most rest << doublings. So a cluster that is full, or a site that
+// offers what it has not, costs few rounds.
+const (
+	rest      = 15 * time.Second
+	doublings = 3
+)
+
+// hold has a lot wait: for its place in the plan, or until it could start. If the
+// rule knows no time for that but now, it is called when it has rested; and when
+// something changes before its time has come: see stir.
+func (k *Market) hold(now protocol.Time, l *lot, d auction.Decision) {
+	l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
+	l.idle(now, d.Site)
+	if d.Site == "" {
+		k.list(l)
+		l.due = max(l.due, l.rests)
+	}
+	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with others
+	k.agenda.add(l)
+}
+
+// idle counts how often a lot was called in vain: planned at no site.
+func (l *lot) idle(now protocol.Time, planned string) {
+	if planned != "" {
+		l.vain = 0
+		return
+	}
+	l.rests = now.Add(rest << min(l.vain, doublings))
+	l.vain++
+}
+
+// list notes a lot that is called earlier if something changes.
+func (k *Market) list(l *lot) {
+	if !l.listed {
+		l.listed = true
+		k.idle = append(k.idle, l)
+	}
+}
+
+// stir has lots that were called in vain called as soon as they have rested,
+// because something changed by which they may find a place: room came free, a
+// site is back, an operator wants otherwise.
+func (k *Market) stir(now protocol.Time) {
+	k.idle = slices.DeleteFunc(k.idle, func(l *lot) bool {
+		l.listed = l.state == called || l.state == waiting && l.vain > 0
+		return !l.listed
+	})
+	for _, l := range k.idle {
+		if at := max(now.Add(k.cfg.Gather), l.rests).Ceil(k.cfg.Gather); l.state == waiting && at < l.due {
+			l.due = at
+			k.agenda.add(l)
+		}
+	}
+}

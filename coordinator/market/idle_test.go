@@ -1,0 +1,183 @@
+package market
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A full house is a market with its own rule, and one site of few GPUs that
+// offers whatever starts now, as long as it has room or also beyond that.
+type fullHouse struct {
+	*testing.T
+	market *Market
+	now    protocol.Time
+	us, it protocol.Mouth // who submits, the site
+	room   int            // GPUs
+	runs   []protocol.Award
+	lies   bool // offers what it has not
+	deaf   bool
+	calls  map[protocol.JobID][]protocol.Time
+	began  map[protocol.JobID]protocol.Time
+	facts  []protocol.Message
+}
+
+func newFullHouse(t *testing.T, gpus int) *fullHouse {
+	h := &fullHouse{
+		T: t, market: New(Config{Window: time.Millisecond}, auction.New(auction.Config{})), now: noon, room: gpus,
+		us: protocol.Mouth{Who: protocol.Submitter}, it: protocol.Mouth{Who: "agent/oslo"},
+		calls: make(map[protocol.JobID][]protocol.Time), began: make(map[protocol.JobID]protocol.Time),
+	}
+	h.site(protocol.Hello{Site: "oslo"})
+	return h
+}
+
+func (h *fullHouse) submit(n int) {
+	for i := range n {
+		j := protocol.Job{
+			ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
+			Arrival: h.now, Run: time.Hour, Deadline: h.now.Add(1000 * time.Hour),
+		}
+		h.hear(h.market.Step(h.now, h.us.Say(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
+	}
+}
+
+func (h *fullHouse) site(b protocol.Body) {
+	h.hear(h.market.Step(h.now, h.it.Say(h.now, protocol.Coordinator, b)))
+}
+
+// tick moves the clock on, to when the market is due or to most.
+func (h *fullHouse) tick(most protocol.Time) bool {
+	due := h.market.Due()
+	if due == 0 || due > most {
+		h.now = most
+		return false
+	}
+	h.now = due
+	h.hear(h.market.Tick(h.now))
+	return true
+}
+
+func (h *fullHouse) hear(ms []protocol.Message) {
+	h.facts = append(h.facts, h.market.Facts()...)
+	for _, m := range ms {
+		switch b := m.Body.(type) {
+		case protocol.Call:
+			for _, j := range b.Jobs {
+				h.calls[j.ID] = append(h.calls[j.ID], h.now)
+			}
+			if !h.deaf {
+				h.site(h.offer(b))
+			}
+		case protocol.Award:
+			h.began[b.Job] = h.now
+			h.runs = append(h.runs, b)
+			h.site(protocol.Accept{Job: b.Job, Epoch: b.Epoch})
+		}
+	}
+}
+
+func (h *fullHouse) free() protocol.Milli { return protocol.Milli(h.room-len(h.runs)) * 1000 }
+
+func (h *fullHouse) offer(c protocol.Call) protocol.Offer {
+	o := protocol.Offer{Round: c.Round, Room: []protocol.Room{{
+		Model: "V100", From: h.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{h.free()}, Total: protocol.Milli(h.room) * 1000,
+	}}}
+	for _, j := range c.Jobs {
+		m := protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom}}
+		if h.free() > 0 || h.lies {
+			m.Options = []protocol.Option{{Start: h.now, Finish: h.now.Add(j.Run), Model: "V100", Money: 10_000}}
+		}
+		o.Jobs = append(o.Jobs, m)
+	}
+	return o
+}
+
+// end has a job of the site end, and returns when.
+func (h *fullHouse) end(i int) {
+	a := h.runs[i]
+	h.runs = append(h.runs[:i], h.runs[i+1:]...)
+	h.site(protocol.Done{
+		Job: a.Job, Epoch: a.Epoch, Started: h.began[a.Job], Ended: h.now, Node: "n1", Devices: []int{0},
+		IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000,
+	})
+}
+
+// Whenever a GPU comes free, a job that waits has it within the longest rest; and
+// however long all are taken, whatever the site offers, no job is called twice
+// within the shortest.
+func TestAJobThatFoundNoRoomIsCalledWhenThereIsSome(t *testing.T) {
+	longest := rest<<doublings + 2*time.Second
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newFullHouse(t, rapid.IntRange(1, 3).Draw(rt, "gpus"))
+		h.lies = rapid.Bool().Draw(rt, "lies")
+		jobs := h.room + rapid.IntRange(1, 5).Draw(rt, "waiting")
+		h.submit(jobs)
+		for len(h.began) < jobs {
+			full := time.Duration(rapid.IntRange(1, 5000).Draw(rt, "full")) * time.Second
+			for until := h.now.Add(full); h.tick(until); {
+			}
+			before := len(h.began)
+			if want := min(h.room, jobs); before < want {
+				rt.Fatalf("%d of %d GPUs are in use, and %d jobs wait", len(h.runs), h.room, jobs-before)
+			}
+			h.end(rapid.IntRange(0, len(h.runs)-1).Draw(rt, "who ends"))
+			for until := h.now.Add(longest); len(h.began) == before; {
+				if !h.tick(until) {
+					rt.Fatalf("a GPU was free for %v while %d jobs waited", longest, jobs-before)
+				}
+			}
+		}
+		for id, at := range h.calls {
+			for i := 1; i < len(at); i++ {
+				full := at[i] == at[i].Floor(30*time.Minute).Add(time.Second)
+				if d := at[i].Sub(at[i-1]); d < rest && !full {
+					rt.Fatalf("%s was called again after %v", id, d)
+				}
+			}
+		}
+	})
+}
+
+// Nobody answers, then somebody greets again, or does answer a round.
+func TestAJobThatNobodyOffersForIsCalledWhenASiteIsBack(t *testing.T) {
+	h := newFullHouse(t, 1)
+	h.deaf = true
+	h.submit(1)
+	for until := noon.Add(20 * time.Minute); h.tick(until); {
+	}
+	calls := len(h.calls["job-0"])
+	if calls < 4 || calls > 14 {
+		t.Errorf("called %d times in 20 minutes in which nobody answered", calls)
+	}
+	h.deaf = false
+	h.site(protocol.Hello{Site: "oslo"})
+	for until := h.now.Add(rest<<doublings + 2*time.Second); len(h.runs) == 0; {
+		if !h.tick(until) {
+			t.Fatalf("the site is back, and was not asked")
+		}
+	}
+}
+
+// What a market that was restored knows of lots that were called in vain is what
+// the one before knew.
+func TestHowOftenALotWasCalledInVainIsRestored(t *testing.T) {
+	h := newFullHouse(t, 1)
+	h.lies = true
+	h.submit(2)
+	for until := noon.Add(3 * time.Minute); h.tick(until); {
+	}
+	l := h.market.lots["job-1"]
+	k := New(h.market.cfg, auction.New(auction.Config{}))
+	for _, m := range h.facts {
+		k.Restore(m)
+	}
+	if got := k.lots["job-1"]; got.vain != l.vain || got.rests != l.rests || got.due != l.due || l.vain < 2 {
+		t.Errorf("restored: in vain %d times, rests until %v, due %v; was %d, %v, %v", got.vain, got.rests, got.due, l.vain, l.rests, l.due)
+	}
+}
