@@ -160,6 +160,20 @@ type (
 
 		Estimated bool `msgpack:"es,omitempty"` // Counted is no measurement: see Exited
 	}
+
+	// Standing tells the queue of a site how a job stands that it submitted:
+	// the site's own people look there, and nowhere else.
+	Standing struct {
+		Job    JobID  `msgpack:"j"`
+		Epoch  uint64 `msgpack:"e,omitempty"`
+		State  Code   `msgpack:"c"`            // Waiting; Stands, with Site; Closed, by Why or settled
+		Site   string `msgpack:"s,omitempty"`  // that has it, or had it to its end
+		Model  string `msgpack:"md,omitempty"` // of its GPUs
+		Start  Time   `msgpack:"st"`           // planned, then measured
+		Bill   Bill   `msgpack:"b"`            // bid, with the planned finish; then measured
+		Failed string `msgpack:"fl,omitempty"` // see Exited
+		Why    Reason `msgpack:"w"`            // it waits again, was awarded, or was refused
+	}
 )
 
 // What is said about options that cost nearly the same.
@@ -423,6 +437,7 @@ func (Exited) kind() string    { return "exited" }
 func (Lost) kind() string      { return "lost" }
 func (Done) kind() string      { return "done" }
 func (Settled) kind() string   { return "settled" }
+func (Standing) kind() string  { return "standing" }
 func (Hello) kind() string     { return "hello" }
 func (Inventory) kind() string { return "inventory" }
 func (Signal) kind() string    { return "signal" }

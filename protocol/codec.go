@@ -56,7 +56,7 @@ var kinds = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Lost{}, Done{}, Settled{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{},
+		Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

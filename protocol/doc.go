@@ -2,7 +2,7 @@
 // may say to another, and nothing else.
 //
 // A party is a coordinator, an agent, the hands of a site, a feed of grid
-// signals or a submitter. Parties share no memory. What one knows of another
+// signals, a submitter, or the queue of a site's own cluster. Parties share no memory. What one knows of another
 // it has read in a [Message], so the record of messages is the whole history
 // of a run: replay repeats it, the page draws it, the narrator tells it.
 //
@@ -23,6 +23,7 @@
 //	Lost     hands       -> agent        it runs no more, by no fault of its own
 //	Done     agent       -> coordinator  it ended; energy, carbon, money measured
 //	Settled  coordinator -> everybody    paid: measured against bid
+//	Standing coordinator -> a queue      who has the job you submitted; how it ended
 //	Ask      coordinator -> judge        these cost nearly the same: which?
 //	Answer   judge       -> coordinator  this one, twice; or why not
 //

@@ -57,6 +57,7 @@ var sentences = []Message{
 	said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: -17}),
 	said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
+	said(Standing{Job: "oslo/9f86", Epoch: 3, State: Stands, Site: "lyon", Model: "V100", Start: noon.Add(time.Hour), Bill: aBill, Failed: "exit code 3", Why: Reason{Code: Cheapest}}),
 	said(Hello{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
 	said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
 	said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),

@@ -15,7 +15,7 @@ const Current Version = 1
 const Oldest Version = 1
 
 // A Party names one speaker: "coordinator", "submitter", "agent/oslo",
-// "hands/oslo", "feed/oslo". The empty Party is everyone.
+// "hands/oslo", "feed/oslo", "queue/oslo". The empty Party is everyone.
 type Party string
 
 // Parties that a federation has one of.
@@ -31,6 +31,10 @@ func Agent(site string) Party { return Party("agent/" + site) }
 
 // Hands names what acts for a site's agent in its cluster.
 func Hands(site string) Party { return Party("hands/" + site) }
+
+// Queue names what takes in jobs from a site's own cluster. What it submits bears
+// the site's name: ids and tenants are "SITE/...".
+func Queue(site string) Party { return Party("queue/" + site) }
 
 // Feed names what tells a site's agent the state of its grid.
 func Feed(site string) Party { return Party("feed/" + site) }

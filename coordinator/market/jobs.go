@@ -13,6 +13,10 @@ import (
 // same id is counted and not taken, and who submitted it is told.
 func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Submit) []protocol.Message {
 	j := s.Job
+	if foreign(m.From, j) {
+		k.counts["submit-of-stranger"]++
+		return nil
+	}
 	if l, ok := k.lots[j.ID]; ok {
 		if reflect.DeepEqual(l.job, j) && l.task == s.Task {
 			k.counts["submitted-twice"]++
@@ -20,7 +24,11 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 			if l.state == ended {
 				answer.Code = protocol.Closed
 			}
-			return []protocol.Message{k.say(now, m.From, answer)}
+			said := []protocol.Message{k.say(now, m.From, answer)}
+			if l.queued() && l.standing.Job != "" {
+				said = append(said, k.say(now, m.From, l.standing))
+			}
+			return said
 		}
 		k.counts["duplicate-id"]++
 		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
@@ -52,6 +60,7 @@ func (k *Market) enter(at protocol.Time, from protocol.Party, s protocol.Submit)
 
 func (k *Market) refuse(now protocol.Time, l *lot, why protocol.Reason) []protocol.Message {
 	k.end(now, l)
+	k.stands(l, protocol.Standing{State: protocol.Closed, Why: why})
 	return []protocol.Message{k.say(now, l.from, protocol.Refuse{Job: l.job.ID, Why: why})}
 }
 
@@ -95,6 +104,7 @@ func (k *Market) greet(h protocol.Hello) {
 // starts it. So a site that is told nothing has started nothing.
 func (k *Market) accepted(now protocol.Time, m protocol.Message, a protocol.Accept) []protocol.Message {
 	answer := protocol.Confirm{Job: a.Job, Epoch: a.Epoch, Code: protocol.Void}
+	var told []protocol.Message
 	switch l := k.awardedTo(m.From, a.Job, a.Epoch); {
 	case l == nil || l.state == ended:
 		k.counts["accept-of-nothing"]++
@@ -105,8 +115,9 @@ func (k *Market) accepted(now protocol.Time, m protocol.Message, a protocol.Acce
 		l.state = accepted
 		k.note(m)
 		answer.Code = protocol.Stands
+		told = k.stand(now, l, l.placed(a.Start))
 	}
-	return []protocol.Message{k.say(now, m.From, answer)}
+	return append([]protocol.Message{k.say(now, m.From, answer)}, told...)
 }
 
 // declined puts the job into the next round: a bid is a price, not a place.
@@ -129,7 +140,7 @@ func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decl
 		return append(said, k.refuse(now, l, cancelled)...)
 	}
 	k.again(now, l)
-	return said
+	return append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: d.Why})...)
 }
 
 func (k *Market) again(now protocol.Time, l *lot) {
@@ -173,8 +184,9 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 		paid = 0
 	}
 	k.trust.Observe(l.site, bid, measured)
-	return []protocol.Message{k.say(now, "", protocol.Settled{
+	said := []protocol.Message{k.say(now, "", protocol.Settled{
 		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
 		BidFor: bid, Counted: measured, Late: d.Ended > l.job.Deadline, Estimated: d.Estimated,
 	})}
+	return append(said, k.stand(now, l, l.closed(d))...)
 }

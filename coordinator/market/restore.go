@@ -45,6 +45,7 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Refuse:
 		if l := k.lots[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
 			k.end(m.At, l)
+			k.stands(l, protocol.Standing{State: protocol.Closed, Why: b.Why})
 		}
 	case protocol.Award:
 		k.rounds = max(k.rounds, b.Round)
@@ -52,6 +53,7 @@ func (k *Market) Restore(m protocol.Message) {
 			l.tries++
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
 			l.vain = 0
+			l.why = b.Why
 			k.agenda.add(l)
 		}
 	case protocol.Hold:
@@ -75,10 +77,16 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	case protocol.Accept:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
 			l.state = accepted
+			k.stands(l, l.placed(b.Start))
+		}
+	case protocol.Done:
+		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
+			k.stands(l, l.closed(b))
 		}
 	case protocol.Decline:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
 			k.again(m.At, l)
+			k.stands(l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: b.Why})
 		}
 	case protocol.Cancel:
 		if l := k.lots[b.Job]; l != nil && l.state == accepted {

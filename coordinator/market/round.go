@@ -219,6 +219,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		l.vain = 0
 		l.epoch++
+		l.why = d.Why
 		k.earn(l)
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{

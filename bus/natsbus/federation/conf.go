@@ -49,17 +49,26 @@ type user struct {
 	Publish, Subscribe []string
 }
 
-// siteUser returns what one key of a site may do: its agent speaks to the
-// coordinator, and agent, hands and feed among each other. That they could speak
+// outward are the parties of a site that speak to the coordinator: its agent,
+// and what takes in jobs from its cluster.
+func outward(site string) []protocol.Party {
+	return []protocol.Party{protocol.Agent(site), protocol.Queue(site)}
+}
+
+// siteUser returns what one key of a site may do: its agent and its queue speak
+// to the coordinator, and agent, hands and feed among each other. That they could speak
 // to others would not help them, as nobody imports it; but so it is refused
 // aloud.
 func siteUser(site, key string) user {
 	u := user{Key: key, Who: site}
 	agent, hands, feed := protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)
-	for _, way := range [][2]protocol.Party{{agent, protocol.Coordinator}, {agent, hands}, {agent, feed}, {hands, agent}, {feed, agent}} {
+	for _, p := range outward(site) {
+		u.Publish = append(u.Publish, natsbus.Subject(p, protocol.Coordinator))
+	}
+	for _, way := range [][2]protocol.Party{{agent, hands}, {agent, feed}, {hands, agent}, {feed, agent}} {
 		u.Publish = append(u.Publish, natsbus.Subject(way[0], way[1]))
 	}
-	for _, p := range []protocol.Party{agent, hands, feed} {
+	for _, p := range append(outward(site), hands, feed) {
 		_, subscribe := natsbus.Rights(p)
 		u.Subscribe = append(u.Subscribe, subscribe...)
 	}
@@ -82,10 +91,11 @@ func marketUser(name, key string) user {
 // rules returns accounts.conf.
 func (f *Federation) rules() ([]byte, error) {
 	type site struct {
-		Account                 string
-		Users                   []user
-		Speaks, Hears, Everyone string // subjects
-		Limits                  Limits
+		Account       string
+		Users         []user
+		Speaks, Hears []string // subjects
+		Everyone      string
+		Limits        Limits
 	}
 	v := struct {
 		Market   []user
@@ -98,10 +108,10 @@ func (f *Federation) rules() ([]byte, error) {
 		}
 	}
 	for _, m := range f.Sites {
-		agent := protocol.Agent(m.Name)
-		s := site{
-			Account: accountOf(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone,
-			Speaks: natsbus.Subject(agent, protocol.Coordinator), Hears: natsbus.Subject(protocol.Coordinator, agent),
+		s := site{Account: accountOf(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone}
+		for _, p := range outward(m.Name) {
+			s.Speaks = append(s.Speaks, natsbus.Subject(p, protocol.Coordinator))
+			s.Hears = append(s.Hears, natsbus.Subject(protocol.Coordinator, p))
 		}
 		for _, k := range m.Keys {
 			s.Users = append(s.Users, siteUser(m.Name, k))
