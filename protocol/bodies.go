@@ -237,6 +237,7 @@ type (
 	Signal struct {
 		What   Quantity `msgpack:"q"`
 		Points []Point  `msgpack:"p"`
+		Guess  bool     `msgpack:"g,omitempty"` // forecast by others, and neither measured nor sold
 	}
 
 	// Reading tells an agent what its site drew in an hour outside of jobs.

@@ -110,6 +110,7 @@ var grown = []struct {
 	{"submit-task", said(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
 	{"award-task", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
 	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
+	{"signal-guess", said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}}, Guess: true})},
 	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
 	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
 	{"exited-estimated", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},

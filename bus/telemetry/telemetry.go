@@ -17,6 +17,8 @@
 //	gridbid_carbon_grams_total{site}               S
 //	gridbid_paid_dollars{site}                     S; a gauge, as energy may cost less than nothing
 //	gridbid_waiting_jobs                           1
+//	gridbid_signal_{age_seconds,horizon_seconds,stale}{source,tells}, failures_total{source,tells,why}
+//	                                               3, and one for each way to fail, for each source of an agent
 //
 // and those of the Go runtime and the process. No label holds a job, a tenant or
 // a text of a party.

@@ -38,6 +38,7 @@ var plan = []line{
 	{"cluster-agent/power", pure, "protocol", "", "what devices draw, whoever asks"},
 	{"cluster-agent/grid", pure, "protocol", "", "what was told of a grid; where it is from is the caller's affair"},
 	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
+	{"cluster-agent/feed", shell, "protocol bus", "", "reads services that tell of a grid; what a site makes of it is package grid's"},
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
 	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},

@@ -1,0 +1,100 @@
+package feed
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// decoders are all readers of outside bytes.
+var decoders = []func([]byte) ([]Span, error){
+	func(b []byte) ([]Span, error) { return decodeElectricityMaps("history", "DE", b) },
+	func(b []byte) ([]Span, error) { return decodeElectricityMaps("latest", "DE", b) },
+	func(b []byte) ([]Span, error) { return decodeElectricityMaps("forecast", "DE", b) },
+	func(b []byte) ([]Span, error) { return decodeWattTime("CAISO_NORTH", true, b) },
+	decodeUKIntensity,
+	func(b []byte) ([]Span, error) { return decodeEntsoePrice(b, "EUR") },
+	decodeEntsoeMix,
+	func(b []byte) ([]Span, error) { s, _, err := decodeEIA("PJM", b); return intensity(s), err },
+	func(b []byte) ([]Span, error) { return decodeCAISO("TH_NP15_GEN-APND", "DAM", b) },
+	func(b []byte) ([]Span, error) { return decodeOASIS("TH_NP15_GEN-APND", "DAM", b) },
+	func(b []byte) ([]Span, error) {
+		s, _, err := decodeERCOT("HB_HUBAVG", place("America/Chicago"), b)
+		return s, err
+	},
+	func(b []byte) ([]Span, error) { return decodeOpenMeteo(usualCooling, noon, b) },
+	func(b []byte) ([]Span, error) { return decodeTable("time", "value", nil, b) },
+	func(b []byte) ([]Span, error) { return decodeTable("when", "price", place("Europe/Paris"), b) },
+	decodePrometheus,
+}
+
+// FuzzDecoders: whatever a service says, what is believed of it is in order, is of
+// the time that we ask about, and is what the quantity can be.
+func FuzzDecoders(f *testing.F) {
+	from, to := noon.Add(-back), noon.Add(most)
+	for _, s := range standins {
+		q := url.Values{
+			"start": {"2026-02-10T08"}, "zone": {"DE"}, "api_key": {secret}, "respondent": {"PJM"}, "facets[respondent][]": {"PJM"}, "frequency": {"hourly"},
+			"securityToken": {secret}, "documentType": {"A44"}, "in_Domain": {"x"}, "out_Domain": {"x"}, "processType": {"A16"},
+			"periodStart": {"202602092300"}, "periodEnd": {"202602102300"}, "startdatetime": {"20260210T08:00-0000"}, "enddatetime": {"20260210T10:00-0000"},
+			"resultformat": {"6"}, "market_run_id": {"DAM"}, "node": {"TH_NP15_GEN-APND"}, "deliveryDateFrom": {"2026-02-10"}, "deliveryDateTo": {"2026-02-10"},
+			"latitude": {"59.9100"}, "timezone": {"GMT"}, "hourly": {"wet_bulb_temperature_2m"}, "past_days": {"1"}, "step": {"300"}, "end": {"0"},
+		}
+		if s.name == "entsoe carbon" {
+			q.Set("documentType", "A75")
+		}
+		for _, path := range []string{
+			"/carbon-intensity/history", "/carbon-intensity/latest", "/v3/forecast", "/intensity/2026-02-10T08:00Z/2026-02-10T10:00Z",
+			"/np4-190-cd/dam_stlmnt_pnt_prices", "/api/v1/query_range", "/",
+		} {
+			r := httptest.NewRequest("GET", path+"?"+q.Encode(), nil)
+			r.Header.Set("auth-token", secret)
+			r.Header.Set("Ocp-Apim-Subscription-Key", secret)
+			r.Header.Set("Authorization", "Bearer eyJ.of.now")
+			page := ""
+			func() {
+				defer func() { _ = recover() }() // the standin was asked something else
+				page = s.page(ask{r, noon, q})
+			}()
+			if s.pack != nil && page != "" {
+				for i := range decoders {
+					f.Add(i, []byte(s.pack(page)))
+				}
+			}
+			for i := range decoders {
+				if page != "" && len(page) < 20_000 {
+					f.Add(i, []byte(page))
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, body []byte) {
+		decode := decoders[uint(i)%uint(len(decoders))]
+		spans, err := decode(body)
+		if err != nil {
+			return
+		}
+		again, err := decode(body)
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(spans) {
+			t.Fatalf("the same bytes are read as %d spans, and then as %d others, %v", len(spans), len(again), err)
+		}
+		for q, b := range bounds {
+			good, err := sound(q, spans, from, to)
+			if err != nil {
+				continue
+			}
+			for k, s := range good {
+				if s.From.Before(from) || s.To.After(to) || !s.To.After(s.From) || s.To.Sub(s.From) > time.Hour || k > 0 && s.From.Before(good[k-1].To) {
+					t.Fatalf("span %d of %v is out of order", k, good)
+				}
+			}
+			for at, h := range hourly(good) {
+				if h.value < b.least-1e-6 || h.value > b.most+1e-6 {
+					t.Fatalf("%s of %s is %g", q, at, h.value)
+				}
+			}
+		}
+	})
+}
