@@ -29,7 +29,7 @@ func (p *problem) choices(left *rooms, price pricing) []int {
 	for _, i := range p.byRegret() {
 		choice[i] = p.choose(i, left, price)
 		if choice[i] >= 0 {
-			left.take(p, &p.lots[i][choice[i]], 1)
+			left.take(p, p.lots[i].at(choice[i]), 1)
 		}
 	}
 	return choice
@@ -48,33 +48,39 @@ func free(*candidate) float64 { return 0 }
 func (p *problem) byRegret() []int {
 	other, second := make([]float64, len(p.lots)), make([]float64, len(p.lots))
 	order := make([]int, len(p.lots))
-	for i, cands := range p.lots {
+	for i := range p.lots {
 		order[i] = i
-		best, value := -1, math.Inf(1)
-		for j := range cands {
-			if v := float64(cands[j].cost) + p.shadow(&cands[j]); v < value {
-				best, value = j, v
-			}
-		}
-		other[i], second[i] = math.Inf(1), math.Inf(1)
-		for j := range cands {
-			more := float64(cands[j].cost) + p.shadow(&cands[j]) - value
-			if j != best {
-				second[i] = min(second[i], more)
-			}
-			if cands[j].pool != cands[best].pool {
-				other[i] = min(other[i], more)
-			}
-		}
-		if best < 0 {
-			other[i], second[i] = 0, 0
-		}
+		other[i], second[i] = p.regret(i)
 	}
 	slices.SortFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority), cmp.Compare(other[y], other[x]),
 			cmp.Compare(second[y], second[x]), cmp.Compare(p.jobs[x].ID, p.jobs[y].ID))
 	})
 	return order
+}
+
+// regret returns what the best option of a lot on other GPUs, and the second best
+// of all, cost more than the best.
+func (p *problem) regret(lot int) (other, second float64) {
+	best, value := p.favourite(lot)
+	if best < 0 {
+		return 0, 0
+	}
+	pool := p.lots[lot].at(best).pool
+	other, second = math.Inf(1), math.Inf(1)
+	for j := 0; ; j++ {
+		k := p.lots[lot].at(j)
+		if k == nil || float64(k.cost)-value >= other {
+			return other, second // the rest cost more before their room is paid
+		}
+		more := float64(k.cost) + p.shadow(k) - value
+		if j != best {
+			second = min(second, more)
+		}
+		if k.pool != pool {
+			other = min(other, more)
+		}
+	}
 }
 
 // choose returns the option of a lot that is cheapest at a pricing of room, among
@@ -92,16 +98,15 @@ func (p *problem) choose(lot int, r *rooms, price pricing) int {
 
 func (p *problem) cheapest(lot int, left []line, free []float64, price pricing) int {
 	best, value := -1, math.Inf(1)
-	for j := range p.lots[lot] {
-		k := &p.lots[lot][j]
-		if float64(k.cost) >= value {
-			break // the rest cost more before their room is paid
+	for j := 0; ; j++ {
+		k := p.lots[lot].at(j)
+		if k == nil || float64(k.cost) >= value {
+			return best // the rest cost more before their room is paid
 		}
 		if v := float64(k.cost) + price(k); v < value && p.fits(k, left, free) {
 			best, value = j, v
 		}
 	}
-	return best
 }
 
 // tight is the room, in GPU-hours of a slot, below which it counts as none.
@@ -167,11 +172,11 @@ const passes = 3
 func (p *problem) improve(choice []int, r *rooms) (moved bool) {
 	for i, was := range choice {
 		if was >= 0 {
-			r.take(p, &p.lots[i][was], -1)
+			r.take(p, p.lots[i].at(was), -1)
 		}
 		choice[i] = p.choose(i, r, free)
 		if choice[i] >= 0 {
-			r.take(p, &p.lots[i][choice[i]], 1)
+			r.take(p, p.lots[i].at(choice[i]), 1)
 		}
 		moved = moved || choice[i] != was
 	}

@@ -151,30 +151,32 @@ func (a *Auction) Clear(r Round) Outcome {
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
 // ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, cands []candidate, c int) Decision {
-	if len(cands) == 0 {
-		return wait(r, cands)
+func (a *Auction) decide(r Round, l Lot, cands *ranking, c int) Decision {
+	if cands.len() == 0 {
+		return wait(r, l)
 	}
-	k := cands[max(c, 0)]
-	if c < 0 && slices.ContainsFunc(cands, func(k candidate) bool { return k.Start <= r.Now }) {
+	k := cands.at(max(c, 0))
+	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
+		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
+	}) {
 		// Others took the room that it was offered. What sites say next is news.
 		return Decision{Until: r.Now, Why: protocol.Reason{Code: protocol.Waiting}}
 	}
 	if c >= 0 && k.Start <= r.Now {
-		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
+		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}
-	d := wait(r, cands)
-	if d.Why.Code == protocol.Waiting && urgent(l.Job, k) {
-		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Waiting}}
+	d := wait(r, l)
+	if d.Why.Code == protocol.Waiting && urgent(l.Job, k.Option) {
+		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Waiting}}
 	}
 	if c < 0 {
 		return d
 	}
 	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
-		return Decision{Verdict: Award, Site: k.site, Option: k.Option, Queue: true, Why: d.Why}
+		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
 	}
-	a.plan[l.Job.ID] = held{pool: k.key, start: k.Start, finish: k.Finish, gpu: k.gpu}
-	d.Site, d.Option, d.Until = k.site, k.Option, min(k.Start, r.Next)
+	a.plan[l.Job.ID] = held{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
+	d.Site, d.Option, d.Until = k.site, *k.Option, min(k.Start, r.Next)
 	return d
 }
 
@@ -185,23 +187,25 @@ const spare = 2 * time.Hour
 // moment is how soon a start is too soon for the job to be called again then.
 const moment = time.Minute
 
-func urgent(j protocol.Job, k candidate) bool {
+func urgent(j protocol.Job, k *protocol.Option) bool {
 	return !j.Deferrable || j.Deadline.Sub(k.Finish) < spare
 }
 
 // wait holds a lot that has no place in the plan until the first of its options
 // can start, or until the next full round.
-func wait(r Round, cands []candidate) Decision {
+func wait(r Round, l Lot) Decision {
 	d := Decision{Verdict: Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
-	for _, k := range cands {
-		switch {
-		case k.Start <= r.Now:
-			d.Why.Code = protocol.CheaperLater
-		case d.Why.Code == protocol.NoOffer:
-			d.Why.Code = protocol.Waiting
-		}
-		if k.Start > r.Now {
-			d.Until = min(d.Until, k.Start)
+	for _, m := range l.Menus {
+		for _, o := range m.Options {
+			switch {
+			case o.Start <= r.Now:
+				d.Why.Code = protocol.CheaperLater
+			case d.Why.Code == protocol.NoOffer:
+				d.Why.Code = protocol.Waiting
+			}
+			if o.Start > r.Now {
+				d.Until = min(d.Until, o.Start)
+			}
 		}
 	}
 	return d

@@ -89,7 +89,7 @@ func (p *problem) answer(use []line) float64 {
 			continue
 		}
 		l += v
-		if c := &p.lots[i][k]; c.pool >= 0 {
+		if c := p.lots[i].at(k); c.pool >= 0 {
 			use[c.pool].spread(p.from, max(c.Start, p.now), c.Finish, float64(c.gpu)/1000)
 		}
 	}
@@ -102,19 +102,19 @@ func (p *problem) answer(use []line) float64 {
 	return l
 }
 
-// favourite returns the option of a lot that is cheapest with room paid for.
+// favourite returns the option of a lot that is cheapest with room paid for, or
+// -1 and infinity.
 func (p *problem) favourite(lot int) (best int, value float64) {
 	best, value = -1, math.Inf(1)
-	for i := range p.lots[lot] {
-		k := &p.lots[lot][i]
-		if float64(k.cost) >= value {
-			break // the rest cost more before their room is paid
+	for i := 0; ; i++ {
+		k := p.lots[lot].at(i)
+		if k == nil || float64(k.cost) >= value {
+			return best, value // the rest cost more before their room is paid
 		}
 		if v := float64(k.cost) + p.shadow(k); v < value {
 			best, value = i, v
 		}
 	}
-	return best, value
 }
 
 // upper is what the lots cost if they choose with room at no price: an
@@ -122,11 +122,11 @@ func (p *problem) favourite(lot int) (best int, value float64) {
 // as their dearest option.
 func (p *problem) upper() (sum float64) {
 	for i, c := range p.choices(p.rooms(), free) {
-		if n := len(p.lots[i]); n > 0 && c < 0 {
-			c = n - 1
-		}
-		if c >= 0 {
-			sum += float64(p.lots[i][c].cost)
+		switch {
+		case c >= 0:
+			sum += float64(p.lots[i].at(c).cost)
+		case p.lots[i].len() > 0:
+			sum += float64(p.lots[i].most)
 		}
 	}
 	return sum
@@ -145,8 +145,8 @@ func (p *problem) certify(choice []int) protocol.Certificate {
 		}
 		_, v := p.favourite(i)
 		priced += v
-		free += float64(p.lots[i][0].cost)
-		proof.Primal += p.lots[i][c].cost
+		free += float64(p.lots[i].at(0).cost)
+		proof.Primal += p.lots[i].at(c).cost
 		proof.Jobs++
 	}
 	for i := range p.pools {

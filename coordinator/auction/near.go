@@ -30,7 +30,7 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 	left := p.rooms()
 	for i, c := range choice {
 		if c >= 0 {
-			left.take(p, &p.lots[i][c], 1)
+			left.take(p, p.lots[i].at(c), 1)
 		}
 	}
 	for i := range out {
@@ -41,14 +41,14 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 			continue
 		}
 		band := p.band(i, choice[i], left, l)
-		if len(band) < 2 || !out[i].Queue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i][k].site) }) {
+		if len(band) < 2 || !out[i].Queue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i].at(k).site) }) {
 			continue
 		}
-		own, most := &p.lots[i][choice[i]], protocol.Microdollars(0)
+		own, most := p.lots[i].at(choice[i]), protocol.Microdollars(0)
 		for _, c := range band {
-			k := &p.lots[i][c]
+			k := p.lots[i].at(c)
 			extra := p.extra(k, own)
-			out[i].Near = append(out[i].Near, Near{Site: k.site, Option: k.Option, Cost: k.cost, Extra: extra})
+			out[i].Near = append(out[i].Near, Near{Site: k.site, Option: *k.Option, Cost: k.cost, Extra: extra})
 			if c != choice[i] {
 				left.take(p, k, 1)
 			}
@@ -64,7 +64,7 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 // most the leeway more. Own is among them.
 func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	cands := p.lots[lot]
-	mine := &cands[own]
+	mine := cands.at(own)
 	left.take(p, mine, -1)
 	defer left.take(p, mine, 1)
 	room, free := left.bare, left.free
@@ -73,8 +73,8 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	}
 	best := mine.cost
 	sites := []string{mine.site}
-	for c := range cands {
-		k := &cands[c]
+	for c := range cands.len() {
+		k := cands.at(c)
 		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(k, room, free) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	}
 	most := min(abs(best)*protocol.Microdollars(l.Ease)/1000, l.Spend)
 	band = slices.DeleteFunc(band, func(c int) bool {
-		return cands[c].cost > best+most || p.extra(&cands[c], mine) > most
+		return cands.at(c).cost > best+most || p.extra(cands.at(c), mine) > most
 	})
 	return append(band, own)
 }

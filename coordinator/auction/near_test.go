@@ -73,7 +73,10 @@ func TestWhateverIsChosenFitsAndCostsLittleMore(t *testing.T) {
 					t.Fatalf("lot %d: %+v is for another time than %+v", i, n, d.Option)
 				}
 			}
-			choice[i] = slices.IndexFunc(p.lots[i], func(k candidate) bool { return k.site == site && k.Option == option })
+			choice[i] = 0
+			for k := p.lots[i].at(0); k.site != site || *k.Option != option; k = p.lots[i].at(choice[i]) {
+				choice[i]++
+			}
 		}
 		if asked > r.Leeway.Most || extra > r.Leeway.Spend {
 			t.Fatalf("%d lots of %d have a choice; they cost %d more, of %d", asked, r.Leeway.Most, extra, r.Leeway.Spend)

@@ -1,7 +1,6 @@
 package auction
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -16,7 +15,7 @@ type problem struct {
 	from  protocol.Time // of slot 0
 	pools []pool
 	index map[poolKey]int
-	lots  [][]candidate
+	lots  []*ranking
 	jobs  []protocol.Job
 }
 
@@ -34,9 +33,8 @@ type pool struct {
 
 // A candidate is an option of a lot with all that choosing needs.
 type candidate struct {
-	protocol.Option
+	*protocol.Option
 	site string
-	key  poolKey
 	pool int // -1: it holds no GPU
 	gpu  protocol.Milli
 	cost protocol.Microdollars // without the price of room
@@ -70,7 +68,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	}
 	for _, l := range r.Lots {
 		p.jobs = append(p.jobs, l.Job)
-		p.lots = append(p.lots, p.candidates(l, trust, r.Terms))
+		p.lots = append(p.lots, p.rank(l, trust, r.Terms))
 	}
 	return p
 }
@@ -113,36 +111,6 @@ func valueAt[N ~int64](v []N, i int) N {
 	return v[min(i, len(v)-1)]
 }
 
-// candidates returns the options of a lot, cheapest first. Equal costs are told
-// apart by finish, site, model and cap, never by the order of arrival.
-func (p *problem) candidates(l Lot, trust map[string]protocol.Milli, w protocol.Weights) []candidate {
-	var out []candidate
-	for _, m := range l.Menus {
-		for i, o := range m.Options {
-			k := candidate{Option: o, site: m.Site, key: poolKey{m.Site, o.Model}, pool: -1, gpu: l.Job.GPU()}
-			if i, ok := p.index[k.key]; ok && k.gpu > 0 {
-				k.pool = i
-			}
-			k.a, k.b = position(max(o.Start, p.now), p.from), position(o.Finish, p.from)
-			t := w.Of(l.Job, o, p.mean(&k))
-			t.Money = scale(t.Money, trust[m.Site])
-			t.Carbon = scale(t.Carbon, trust[m.Site])
-			k.cost = t.Total()
-			if i < len(m.Bias) {
-				k.cost -= abs(k.cost) * protocol.Microdollars(m.Bias[i]) / 1000
-			}
-			out = append(out, k)
-		}
-	}
-	slices.SortFunc(out, compare)
-	return out
-}
-
-func compare(x, y candidate) int {
-	return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.Finish, y.Finish),
-		cmp.Compare(x.site, y.site), cmp.Compare(x.Model, y.Model), cmp.Compare(x.Cap, y.Cap), cmp.Compare(x.Start, y.Start))
-}
-
 // scale makes a cost dearer by trust. A negative cost is an income, and a site
 // that is not trusted earns less of it.
 func scale(m protocol.Microdollars, trust protocol.Milli) protocol.Microdollars {
@@ -152,10 +120,21 @@ func scale(m protocol.Microdollars, trust protocol.Milli) protocol.Microdollars 
 	return m * protocol.Microdollars(trust) / 1000
 }
 
-// mean returns the mean price of a GPU-hour over k's run.
-func (p *problem) mean(k *candidate) protocol.Microdollars {
-	if k.pool < 0 || k.b <= k.a {
+// poolOf returns the pool of which a job would hold GPUs, or -1.
+func (p *problem) poolOf(j protocol.Job, site, model string) int {
+	if i, ok := p.index[poolKey{site, model}]; ok && j.GPU() > 0 {
+		return i
+	}
+	return -1
+}
+
+// position returns where in the plan an instant lies; what is past lies at now.
+func (p *problem) position(t protocol.Time) float64 { return position(max(t, p.now), p.from) }
+
+// mean returns the mean price of a GPU-hour of a pool between two positions.
+func (p *problem) mean(pool int, a, b float64) protocol.Microdollars {
+	if pool < 0 || b <= a {
 		return 0
 	}
-	return protocol.Microdollars(p.pools[k.pool].sum.over(k.a, k.b) / ((k.b - k.a) * slotHours))
+	return protocol.Microdollars(p.pools[pool].sum.over(a, b) / ((b - a) * slotHours))
 }

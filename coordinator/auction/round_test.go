@@ -26,10 +26,10 @@ func fit(r Round, p *problem, choice []int) bool {
 		for _, room := range s.Room {
 			now, used := 0.0, line{}
 			for i, c := range choice {
-				if c < 0 || r.Lots[i].Job.GPUs == 0 || p.lots[i][c].site != s.Name || p.lots[i][c].Model != room.Model {
+				if c < 0 || r.Lots[i].Job.GPUs == 0 || p.lots[i].at(c).site != s.Name || p.lots[i].at(c).Model != room.Model {
 					continue
 				}
-				k, gpus := p.lots[i][c], float64(r.Lots[i].Job.GPU())/1000
+				k, gpus := p.lots[i].at(c), float64(r.Lots[i].Job.GPU())/1000
 				if k.Start <= r.Now {
 					now += gpus
 				}
@@ -78,9 +78,9 @@ func cheapest(r Round, p *problem, given []int) protocol.Microdollars {
 			next(i+1, cost)
 			return
 		}
-		for c := range p.lots[i] {
+		for c := range p.lots[i].len() {
 			try[i] = c
-			next(i+1, cost+p.lots[i][c].cost)
+			next(i+1, cost+p.lots[i].at(c).cost)
 		}
 	}
 	next(0, 0)
@@ -104,7 +104,7 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 		worst := make([]int, len(choice))
 		for i, c := range choice {
 			if worst[i] = -1; c >= 0 {
-				worst[i] = len(p.lots[i]) - 1
+				worst[i] = p.lots[i].len() - 1
 			}
 		}
 		if bound := p.certify(worst).Bound; bound > best {
@@ -114,7 +114,7 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 		for i, c := range choice {
 			if c >= 0 {
 				jobs++
-				cost += p.lots[i][c].cost
+				cost += p.lots[i].at(c).cost
 			}
 		}
 		if proof.Jobs != jobs || proof.Primal != cost {
