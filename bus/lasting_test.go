@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -181,6 +182,35 @@ func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// Each step is told with its time, in the order in which the machine takes them.
+func TestALoopTellsTheStepsItTakes(t *testing.T) {
+	m := &log{mouth: protocol.Mouth{Who: oslo}, due: []protocol.Time{1}}
+	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
+	go func() {
+		<-port.spoke
+		port.heard <- protocol.Message{Seq: 7, Body: protocol.Started{Job: "a"}}
+		close(port.heard)
+	}()
+	var took []string
+	loop := bus.Loop{Clock: bus.Clock{Start: 5, Began: time.Now()}, Took: func(now protocol.Time, heard *protocol.Message) {
+		if now < 5 {
+			t.Errorf("a step at %d", now)
+		}
+		if len(took) != len(m.life) {
+			t.Error("it is told after it was taken")
+		}
+		if heard == nil {
+			took = append(took, "tick")
+		} else {
+			took = append(took, string(heard.Body.(protocol.Started).Job))
+		}
+	}}
+	_ = loop.Run(t.Context(), port, m)
+	if !slices.Equal(took, m.life) || len(took) != 2 {
+		t.Errorf("told %v; it lived %v", took, m.life)
+	}
 }
 
 func TestAClockThatIsPlayedRunsAtItsSpeed(t *testing.T) {

@@ -53,6 +53,10 @@ type Loop struct {
 	Errands <-chan Errand
 	// Told is shown what was heard and what was said to it, once that is sent.
 	Told func(heard, said []protocol.Message)
+	// Took is shown each step before what it led to is kept: the time by the
+	// clock, and what was heard, or nil for the clock alone. A machine that
+	// takes the same steps says the same.
+	Took func(now protocol.Time, heard *protocol.Message)
 }
 
 // An Errand is for who has to do with a machine beside the bus. The zero of a
@@ -96,7 +100,7 @@ func (l Loop) Run(ctx context.Context, port Port, m Machine) error {
 			t.step(msg)
 			t.more(port)
 		case <-alarm.C:
-			t.note(m.Tick(l.Clock.Now()))
+			t.tick()
 		}
 		if err := t.end(ctx, port); err != nil {
 			return err
@@ -137,7 +141,19 @@ func (t *turn) step(msg protocol.Message) {
 	if t.loop.Told != nil {
 		t.heard = append(t.heard, msg)
 	}
-	t.note(t.machine.Step(t.loop.Clock.Now(), msg))
+	now := t.loop.Clock.Now()
+	if t.loop.Took != nil {
+		t.loop.Took(now, &msg)
+	}
+	t.note(t.machine.Step(now, msg))
+}
+
+func (t *turn) tick() {
+	now := t.loop.Clock.Now()
+	if t.loop.Took != nil {
+		t.loop.Took(now, nil)
+	}
+	t.note(t.machine.Tick(now))
 }
 
 func (t *turn) note(said []protocol.Message) {

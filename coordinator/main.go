@@ -155,7 +155,7 @@ func (s setup) serve(ctx context.Context) error {
 	return lead.Run(ctx, lead.Config{
 		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
-		Desk:  d, Log: s.log, Told: func(heard, said []protocol.Message) { tele.Told(heard, said); n.Told(heard, said) }, Counted: tele.Counted,
+		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Counted: tele.Counted,
 	})
 }
 

@@ -232,6 +232,27 @@ type (
 		Over bool   `msgpack:"o,omitempty"`
 	}
 
+	// Heard is the coordinator's own account of what it took in, in the order
+	// in which it did: with it a ledger leads to the same decisions again. It
+	// travels to nobody. Several of one life continue each other.
+	Heard struct {
+		Life  uint64 `msgpack:"l"`            // of the coordinator, see Mouth
+		Rules string `msgpack:"r,omitempty"`  // its settings as JSON, with the first of a life
+		Books []Step `msgpack:"bk,omitempty"` // facts of earlier lives, from which this one began
+		Steps []Step `msgpack:"st,omitempty"`
+	}
+
+	// A Step is one message that a party took in, by its speaker and number, and
+	// when that was by the clock of who took it in. Without a speaker it was the
+	// clock alone.
+	Step struct {
+		_msgpack struct{} `msgpack:",as_array"`
+
+		At   Time
+		From Party
+		Seq  uint64
+	}
+
 	// Signal tells an agent values of its grid that are known now: of hours
 	// gone, of this hour, or published ahead.
 	Signal struct {
@@ -449,3 +470,4 @@ func (Answer) kind() string    { return "answer" }
 func (Confirm) kind() string   { return "confirm" }
 func (Cancel) kind() string    { return "cancel" }
 func (Drain) kind() string     { return "drain" }
+func (Heard) kind() string     { return "heard" }

@@ -53,10 +53,11 @@ var kinds = func() map[string]reflect.Type {
 	learn[Choice]()
 	learn[Note]()
 	learn[Pick]()
+	learn[Step]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{},
+		Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

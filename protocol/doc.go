@@ -35,7 +35,8 @@
 // Beside a job: Cancel, Drain and Policy (an operator asks), Hello (an agent says what
 // its site is), Signal (a feed says a price, a carbon intensity, a weather),
 // Inventory (hands say what a site consists of), Meter (an agent says what its
-// site drew in an hour, idle draw included).
+// site drew in an hour, idle draw included), Heard (a coordinator notes for its
+// ledger what it took in, in which order).
 //
 // # Units
 //

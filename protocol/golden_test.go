@@ -74,6 +74,8 @@ var sentences = []Message{
 		Notes:   []Note{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
 	said(Answer{Round: 9, Job: "philly-17", Picks: []Pick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
 		Prompt: "9f86d081", Took: 320 * time.Millisecond, Tokens: 512}),
+	said(Heard{Life: 2, Rules: `{"Lease":10}`, Books: []Step{{From: "agent/oslo", Seq: 1<<40 + 3}},
+		Steps: []Step{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
 }
 
 // newer are sentences of a party that speaks a language which is not written yet.

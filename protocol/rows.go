@@ -53,6 +53,14 @@ func integer[T ~int | ~int64](c *columns, p *T) {
 	}
 }
 
+func count(c *columns, p *uint64) {
+	if c.w.writing {
+		c.w.putUint(*p)
+	} else if c.more() {
+		*p = uint64(c.w.int())
+	}
+}
+
 func name[T ~string](c *columns, p *T) {
 	if c.w.writing {
 		c.w.putText(string(*p))

@@ -178,3 +178,11 @@ func (j *Job) fields(f *fields) {
 	keyTexts(f, "rg", &j.Regions)
 	keyInt(f, "in", &j.Input, unlessZero)
 }
+
+func (r *Step) walk(w *wire) {
+	c := w.row(3)
+	integer(&c, &r.At)
+	name(&c, &r.From)
+	count(&c, &r.Seq)
+	c.end()
+}

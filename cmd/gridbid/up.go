@@ -28,6 +28,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/mcp"
+	"github.com/gridbid/gridbid/coordinator/notebook"
 	"github.com/gridbid/gridbid/coordinator/web"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
@@ -188,7 +189,11 @@ func (u *upped) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	page := follow.Start(ctx, u.record(tap), nil)
+	notes, err := notebook.Open("", time.Now(), u.log)
+	if err != nil {
+		return err
+	}
+	page := follow.Start(ctx, u.record(tap, notes), nil)
 	mux := http.NewServeMux()
 	api := u.desk.Handler()
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
@@ -200,7 +205,7 @@ func (u *upped) start(ctx context.Context) error {
 
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
-			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock),
+			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
 			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}, Advice: u.flags.live(u.flags.speed)},
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
@@ -220,8 +225,10 @@ func (u *upped) start(ctx context.Context) error {
 	return u.submit(ctx)
 }
 
-// record writes all that is said into a ledger, and hands it on.
-func (u *upped) record(tap bus.Port) follow.Source {
+// record writes all that is said into a ledger, and hands it on; with it what no
+// bus carries: what the desk said to the coordinator, and what that took in when.
+func (u *upped) record(tap bus.Port, notes *notebook.Notebook) follow.Source {
+	beside := make(chan protocol.Message)
 	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
 		book, err := journal.Create(filepath.Join(u.flags.folder, "auction.ledger"), headed(map[string]string{
 			"scenario": u.scenario.Name, "policy": scenarios.Auction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
@@ -230,6 +237,19 @@ func (u *upped) record(tap bus.Port) follow.Source {
 			return err
 		}
 		defer func() { err = errors.Join(err, book.Close()) }()
+		u.run(ctx, "notebook", func() error {
+			return notes.Read(ctx, 0, func(m protocol.Message) error {
+				if m.From != protocol.Desk && m.From != protocol.Clerk {
+					return nil
+				}
+				select {
+				case beside <- m:
+				case <-ctx.Done():
+				}
+				return nil
+			})
+		})
+		write := func(m protocol.Message) error { return errors.Join(book.Append(m), each(m)) }
 		flush := time.NewTicker(time.Second)
 		defer flush.Stop()
 		for {
@@ -241,7 +261,9 @@ func (u *upped) record(tap bus.Port) follow.Source {
 				if !ok {
 					return tap.Close()
 				}
-				err = errors.Join(book.Append(m), each(m))
+				err = write(m)
+			case m := <-beside:
+				err = write(m)
 			case <-flush.C: // for those who read meanwhile
 				err = book.Flush()
 			}

@@ -8,12 +8,18 @@
 // inputs that they were cleared from: offers, weights, trust, plan and prices.
 // After it nothing is claimed.
 //
+// In a replay the order of the ledger is that in which the market heard. What a
+// live coordinator heard comes in any order and at any time; its ledger says
+// which it was, and from which facts each of its lives began: protocol.Heard.
+//
 // A round that is cleared again asks nobody: sites offered for the world that
 // there was.
 package again
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
@@ -31,37 +37,57 @@ type Run struct {
 	early  []protocol.Message
 	now    protocol.Time
 	queue  []protocol.Message // said by the market, not met on the ledger yet
+	met    uint64             // number of the last decision that was met, or not as it should be
+	live   *live              // nil: the ledger does not say in which order it was heard
 
 	rule   *auction.Auction
 	rounds []cleared
 	index  map[uint64]int // by number
-	fault  string         // why rounds from bad on cannot be cleared again
-	bad    uint64
+	fresh  bool           // the rule has cleared nothing yet
+	fault  string         // why other rounds cannot be cleared again
 }
 
 type cleared struct {
 	in   auction.Round
 	out  auction.Outcome
-	from *auction.Auction // the state before, of every sixteenth
+	from *auction.Auction // the state before; of some
 }
 
-// New returns a run that has heard nothing. Its weights and its time for offers
-// will be those of the ledger; cfg has all else.
+// New returns a run that has heard nothing, of a ledger in the order in which it
+// was heard. Its weights and its time for offers will be those of the ledger; cfg
+// has all else.
 func New(cfg market.Config) *Run {
-	return &Run{cfg: cfg, index: make(map[uint64]int), rule: auction.New(auction.Config{})}
+	return &Run{cfg: cfg, index: make(map[uint64]int), fresh: true, rule: auction.New(auction.Config{})}
+}
+
+// NewLive returns a run that has heard nothing, of a ledger that says in which
+// order it was heard. Its settings are those of the ledger.
+func NewLive() *Run {
+	r := New(market.Config{})
+	r.live = &live{run: r, all: make(map[protocol.Party][]protocol.Message)}
+	return r
 }
 
 // Heard reports whether a run needs to see m: it is what the market said or
 // heard.
 func Heard(m protocol.Message) bool {
-	return m.From == protocol.Coordinator || protocol.Coordinator.Hears(m)
+	return m.From == protocol.Coordinator || m.From == protocol.Clerk || protocol.Coordinator.Hears(m)
 }
+
+// Met reports whether a decision, by the coordinator's number of it, was come to
+// on the ledger and by the market.
+func (r *Run) Met(decision uint64) bool { return decision <= r.met }
 
 // Add steps the market over the next message of the ledger. After a fault it
 // does nothing.
 func (r *Run) Add(m protocol.Message) {
 	switch {
-	case r.fault != "" || !Heard(m):
+	case !Heard(m):
+		return
+	case r.live != nil:
+		r.live.add(m)
+		return
+	case r.fault != "":
 		return
 	case r.market != nil:
 		r.next(m)
@@ -103,7 +129,9 @@ func (r *Run) next(m protocol.Message) {
 	}
 	if got := r.queue[0]; !same(got, m) {
 		r.differs(m, "the market would have said another "+got.Kind())
+		return
 	}
+	r.met = m.Seq
 	r.queue = r.queue[1:]
 }
 
@@ -126,11 +154,14 @@ func decides(m protocol.Message) bool {
 }
 
 func (r *Run) differs(m protocol.Message, how string) {
-	r.fault = fmt.Sprintf("from message %d of the coordinator on, at %s, %s", m.Seq, m.At, how)
-	r.bad = 1
-	if n := len(r.rounds); n > 0 {
-		r.bad = r.rounds[n-1].in.Number
-	}
+	r.met = math.MaxUint64
+	r.drop(len(r.rounds)-1, fmt.Sprintf("from message %d of the coordinator on, at %s, %s", m.Seq, m.At, how))
+}
+
+// drop gives up all rounds from the ith on.
+func (r *Run) drop(i int, why string) {
+	r.fault = why
+	maps.DeleteFunc(r.index, func(_ uint64, at int) bool { return at >= i })
 }
 
 // same reports whether two sentences of a coordinator decide the same. When a
@@ -167,8 +198,8 @@ type tape Run
 // Clear implements auction.Rule.
 func (t *tape) Clear(in auction.Round) auction.Outcome {
 	c := cleared{in: in}
-	if len(t.rounds)%every == 0 {
-		c.from = t.rule.Clone()
+	if len(t.rounds)%every == 0 || t.fresh {
+		c.from, t.fresh = t.rule.Clone(), false
 	}
 	c.out = t.rule.Clear(in)
 	t.index[in.Number] = len(t.rounds)

@@ -1,6 +1,7 @@
 package again
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -51,11 +52,8 @@ func Alike(x, y auction.Decision) bool {
 // says, and then with a change. The error says why it cannot be.
 func (r *Run) Clear(round uint64, c Change) (Outcome, error) {
 	i, ok := r.index[round]
-	switch {
-	case r.bad != 0 && round >= r.bad || !ok && r.fault != "":
-		return Outcome{}, fmt.Errorf("again: round %d cannot be cleared again: %s", round, r.fault)
-	case !ok:
-		return Outcome{}, fmt.Errorf("again: no round %d was cleared on this ledger", round)
+	if !ok {
+		return Outcome{}, fmt.Errorf("again: round %d cannot be cleared again: %s", round, r.why())
 	}
 	was := r.rounds[i]
 	state := r.state(i)
@@ -71,9 +69,21 @@ func (r *Run) Clear(round uint64, c Change) (Outcome, error) {
 	return out, nil
 }
 
+// why says why a round is not known.
+func (r *Run) why() string {
+	missing := ""
+	if r.live != nil {
+		missing = r.live.missing()
+	}
+	return cmp.Or(r.fault, missing, "the ledger does not hold what it was cleared from")
+}
+
 // state returns an auction as it was before the ith round.
 func (r *Run) state(i int) *auction.Auction {
-	first := i - i%every
+	first := i
+	for r.rounds[first].from == nil {
+		first--
+	}
 	a := r.rounds[first].from.Clone()
 	for ; first < i; first++ {
 		a.Clear(r.rounds[first].in)

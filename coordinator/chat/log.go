@@ -31,9 +31,10 @@ type Log struct {
 	stage       Stage
 	numbers     map[protocol.JobID]int // of jobs, as they were submitted, from 1
 
-	run *again.Run // said[:fed], stepped over
-	fed int
-	as  *Rehearsal // the run as it was, if it was replayed
+	run  *again.Run // said[:fed], stepped over
+	fed  int
+	live bool       // the ledger says in which order it was heard
+	as   *Rehearsal // the run as it was, if it was replayed
 
 	// Made when first asked for, and again after a message was added.
 	index *index
@@ -96,6 +97,9 @@ func (l *Log) Add(m protocol.Message) {
 	l.hinted(m)
 	if again.Heard(m) {
 		l.said = append(l.said, m)
+	}
+	if m.From == protocol.Clerk && !l.live {
+		l.live, l.run = true, nil
 	}
 	if l.first == 0 || m.At < l.first {
 		l.first = m.At

@@ -45,9 +45,11 @@ func (l *Log) clear(m matter, c again.Change, a *Answer) (out again.Outcome, min
 		return out, mine, false
 	}
 	if l.run == nil {
-		l.run, l.fed = again.New(l.stage.Market), 0
+		if l.run, l.fed = again.New(l.stage.Market), 0; l.live {
+			l.run = again.NewLive()
+		}
 	}
-	for l.fed < len(l.said) && l.heardOf(m.id) {
+	for l.fed < len(l.said) && !l.run.Met(m.id) {
 		l.run.Add(l.said[l.fed])
 		l.fed++
 	}
@@ -63,15 +65,6 @@ func (l *Log) clear(m matter, c again.Change, a *Answer) (out again.Outcome, min
 	}
 	l.cannot(m, a, "the job was not in the round that was cleared")
 	return out, mine, false
-}
-
-// heardOf reports whether the run has yet to come to a decision.
-func (l *Log) heardOf(id uint64) bool {
-	if l.fed == 0 {
-		return true
-	}
-	last := l.said[l.fed-1]
-	return last.From != protocol.Coordinator || last.Seq < id
 }
 
 // fixed says why no price decided, or "".

@@ -31,6 +31,8 @@ type Config struct {
 	// Judge answers at its port while this coordinator leads; life is the
 	// coordinator's. Nil: nobody does.
 	Judge func(ctx context.Context, port bus.Port, life uint32) error
+	// Scribe takes down what the coordinator takes in; nil: nobody does.
+	Scribe Scribe
 	// Told is shown what the coordinator heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
 	// Counted is shown how often the market has refused what, by reason; nil
@@ -38,12 +40,32 @@ type Config struct {
 	Counted func(map[string]int)
 }
 
+// A Scribe takes down all that a coordinator's decisions follow from, and what
+// it said. Each term restores the facts of those before, begins, and takes steps.
+type Scribe interface {
+	Restored(protocol.Message)
+	Begin(now protocol.Time, life uint32, books []protocol.Step, rules market.Config) error
+	Took(now protocol.Time, heard *protocol.Message)
+	Told(heard, said []protocol.Message)
+}
+
+// nobody is a Scribe.
+type nobody struct{}
+
+func (nobody) Restored(protocol.Message)                                         {}
+func (nobody) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error { return nil }
+func (nobody) Took(protocol.Time, *protocol.Message)                             {}
+func (nobody) Told(heard, said []protocol.Message)                               {}
+
 // again is how long it waits after a term that failed.
 const again = 200 * time.Millisecond
 
 // Run leads whenever it can, until ctx ends, which is no error. What ends a term
 // is logged, and not returned: the next one begins.
 func Run(ctx context.Context, cfg Config) error {
+	if cfg.Scribe == nil {
+		cfg.Scribe = nobody{}
+	}
 	for {
 		err := term(ctx, cfg)
 		cfg.Desk.Clear()
@@ -66,11 +88,12 @@ func term(outer context.Context, cfg Config) error {
 	defer b.Close()
 	m := market.New(cfg.Market, cfg.Rule())
 	cfg.Desk.Clear()
-	n := 0
+	var facts []protocol.Step
 	t, err := b.Begin(outer, func(f protocol.Message) error {
-		n++
+		facts = append(facts, protocol.Step{From: f.From, Seq: f.Seq})
 		m.Restore(f)
 		cfg.Desk.Restore(f)
+		cfg.Scribe.Restored(f)
 		return nil
 	})
 	if err != nil {
@@ -78,6 +101,9 @@ func term(outer context.Context, cfg Config) error {
 	}
 	defer t.End()
 	m.Begin(t.Life())
+	if err := cfg.Scribe.Begin(cfg.Clock.Now(), t.Life(), facts, cfg.Market); err != nil {
+		return err
+	}
 
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
@@ -95,9 +121,9 @@ func term(outer context.Context, cfg Config) error {
 	if err := cfg.judge(ctx, t.Life()); err != nil {
 		return err
 	}
-	cfg.Log.Info("leading", "term", t.Life(), "facts", n)
+	cfg.Log.Info("leading", "term", t.Life(), "facts", len(facts))
 	cfg.Desk.Lead(t.Life())
-	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Told: func(heard, said []protocol.Message) {
+	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Took: cfg.Scribe.Took, Told: func(heard, said []protocol.Message) {
 		cfg.told(heard, said)
 		if cfg.Counted != nil {
 			cfg.Counted(m.Counts())
@@ -128,6 +154,7 @@ func (cfg Config) judge(ctx context.Context, life uint32) error {
 
 func (cfg Config) told(heard, said []protocol.Message) {
 	cfg.Desk.Told(heard, said)
+	cfg.Scribe.Told(heard, said)
 	if cfg.Told != nil {
 		cfg.Told(heard, said)
 	}

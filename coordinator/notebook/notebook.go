@@ -2,12 +2,18 @@
 // show it: in memory, and in ledgers of a folder if there is one, where the next
 // start finds it again. Positions in a run mean the same after a restart.
 //
+// It keeps, too, in which order the coordinator took in what it heard, and when
+// by its own clock: protocol.Heard. A ledger begins with the facts off the books
+// from which its coordinator began, so each stands alone, and leads whoever
+// steps a market over it to the same decisions: coordinator/again.
+//
 // It is no part of deciding: a notebook that cannot be written says so in the
 // log, and the market goes on.
 package notebook
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +25,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -29,6 +36,8 @@ type Notebook struct {
 	ended chan struct{}
 
 	mu    sync.Mutex
+	ears  protocol.Ears
+	clerk clerk
 	fresh []protocol.Message // not handed on yet
 	more  chan struct{}      // closed when there is more
 	book  *journal.Writer    // nil: nothing is written
@@ -60,6 +69,34 @@ func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 	return n, nil
 }
 
+// Restored takes down a fact off the books, from which a life will begin.
+func (n *Notebook) Restored(m protocol.Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.add([]protocol.Message{m})
+}
+
+// Begin begins a life of the coordinator from facts that were restored, under
+// settings. The error is one of the settings.
+func (n *Notebook) Begin(now protocol.Time, life uint32, books []protocol.Step, rules market.Config) error {
+	text, err := json.Marshal(rules)
+	if err != nil {
+		return fmt.Errorf("notebook: settings of the market: %w", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clerk.begin(now, life, books, string(text))
+	n.add(n.clerk.notes())
+	return nil
+}
+
+// Took notes a step of the coordinator. It is bus.Loop.Took.
+func (n *Notebook) Took(now protocol.Time, heard *protocol.Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clerk.took(now, heard)
+}
+
 // flush hands what was written to the file, for those who read meanwhile.
 func (n *Notebook) flush() {
 	tick := time.NewTicker(time.Second)
@@ -69,15 +106,15 @@ func (n *Notebook) flush() {
 		case <-n.ended:
 			return
 		case <-tick.C:
+			n.mu.Lock()
 			n.write(func(b *journal.Writer) error { return b.Flush() })
+			n.mu.Unlock()
 		}
 	}
 }
 
 // write writes until it fails; from then on only memory is kept.
 func (n *Notebook) write(do func(*journal.Writer) error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.book == nil {
 		return
 	}
@@ -87,21 +124,27 @@ func (n *Notebook) write(do func(*journal.Writer) error) {
 	}
 }
 
-// Told takes down what the coordinator heard and said.
+// Told takes down what the coordinator heard and said, and before what it said
+// in which order it took in what led to that.
 func (n *Notebook) Told(heard, said []protocol.Message) {
-	for _, all := range [][]protocol.Message{heard, said} {
-		n.write(func(b *journal.Writer) error {
-			for _, m := range all {
-				if err := b.Append(m); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.fresh = append(append(n.fresh, heard...), said...)
+	n.add(heard)
+	if len(said) > 0 || len(n.clerk.is.Steps) >= atOnce {
+		n.add(n.clerk.notes())
+	}
+	n.add(said)
+}
+
+// add writes what was not written before, and hands it on.
+func (n *Notebook) add(all []protocol.Message) {
+	for _, m := range all {
+		if !n.ears.New(m) {
+			continue
+		}
+		n.write(func(b *journal.Writer) error { return b.Append(m) })
+		n.fresh = append(n.fresh, m)
+	}
 	close(n.more)
 	n.more = make(chan struct{})
 }
@@ -168,6 +211,9 @@ func (n *Notebook) Close() error {
 	case <-n.ended:
 	default:
 		close(n.ended)
+	}
+	if len(n.clerk.is.Steps) > 0 {
+		n.add(n.clerk.notes())
 	}
 	if n.book == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/diary/diarytest"
+	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -136,5 +137,55 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 	defer n.Close()
 	if err := n.Read(context.Background(), 0, func(protocol.Message) error { return nil }); err == nil {
 		t.Error("a ledger that was changed is read as if it were whole")
+	}
+}
+
+// A notebook says in which order its coordinator heard, and begins each life with
+// the facts that it began from: those of a life of another coordinator, too, and
+// those that a crash cut off.
+func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
+	day, folder := diarytest.Day(4, 10*time.Minute), t.TempDir()
+	n := open(t, folder, new(bytes.Buffer))
+	if err := n.Begin(7, 1, nil, market.Config{Lease: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	n.Took(8, &day[0])
+	n.Took(9, nil)
+	n.Told(day[:1], nil)
+	n.Told(nil, day[1:2])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, folder, new(bytes.Buffer))
+	defer n.Close()
+	var books []protocol.Step
+	for _, m := range day[:5] {
+		n.Restored(m)
+	}
+	for range 2*atOnce + 1 {
+		books = append(books, protocol.Step{From: day[0].From, Seq: day[0].Seq})
+	}
+	if err := n.Begin(20, 3, books, market.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	var heard []protocol.Heard
+	for _, m := range read(t, n, 12) {
+		kinds = append(kinds, m.Kind())
+		if h, ok := m.Body.(protocol.Heard); ok {
+			heard = append(heard, h)
+		}
+	}
+	if want := "heard hello heard " + day[1].Kind(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
+		t.Errorf("written: %v; want %s first", kinds, want)
+	}
+	if h := heard[0]; h.Life != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
+		t.Errorf("the first life begins with %+v", h)
+	}
+	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Step{At: 9}) {
+		t.Errorf("it took %+v", h.Steps)
+	}
+	if heard = heard[2:]; len(heard) != 3 || heard[0].Life != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
+		t.Errorf("the third life begins with %d notes", len(heard))
 	}
 }

@@ -62,7 +62,7 @@ var plan = []line{
 	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
-	{"coordinator/notebook", shell, "protocol bus/journal", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
+	{"coordinator/notebook", shell, "protocol bus/journal coordinator/auction coordinator/ledger coordinator/policy coordinator/market", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
 	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
 	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
@@ -100,6 +100,7 @@ var plan = []line{
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
 
+	{"scenarios/live", shell, "*", "", "tests of a federation that lives: its ledgers answer as a replay's do"},
 	{"scenarios/load", shell, "*", "", "a main: measures a live federation in one process"},
 	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"internal/plane", shell, "", "", "a Kubernetes control plane for tests and examples"},
