@@ -18,11 +18,12 @@ type live struct {
 	run    *Run
 	all    map[protocol.Party][]protocol.Message // by number
 	life   uint64
-	first  int             // of the run's rounds, in this life
-	market *market.Market  // nil: nothing more of this life can be made again
-	books  []protocol.Step // to be restored
-	steps  []protocol.Step // to be taken after that
-	said   []made          // not met on the ledger yet
+	first  int              // of the run's rounds, in this life
+	market *market.Market   // nil: nothing more of this life can be made again
+	books  []protocol.Step  // to be restored
+	steps  []protocol.Step  // to be taken after that
+	said   []made           // not met on the ledger yet
+	later  []protocol.Heard // of lives after that
 }
 
 // made is what the market said when so many rounds had been cleared.
@@ -34,13 +35,29 @@ type made struct {
 // add takes the next message of the ledger.
 func (l *live) add(m protocol.Message) {
 	if h, ok := m.Body.(protocol.Heard); ok {
+		l.later = append(l.later, h)
+	} else if all := l.all[m.From]; len(all) == 0 || all[len(all)-1].Seq < m.Seq {
+		l.all[m.From] = append(all, m)
+	}
+	l.catchUp()
+	for len(l.later) > 0 && (l.later[0].Life == l.life || l.over()) {
+		h := l.later[0]
+		l.later = l.later[1:]
 		if h.Life != l.life {
 			l.begin(h)
 		}
 		l.books, l.steps = append(l.books, h.Books...), append(l.steps, h.Steps...)
-	} else if all := l.all[m.From]; len(all) == 0 || all[len(all)-1].Seq < m.Seq {
-		l.all[m.From] = append(all, m)
+		l.catchUp()
 	}
+}
+
+// over reports whether nothing more of this life is to be made again.
+func (l *live) over() bool {
+	return l.market == nil || len(l.books)+len(l.steps)+len(l.said) == 0
+}
+
+// catchUp goes on as far as what was heard is on the ledger.
+func (l *live) catchUp() {
 	if l.market != nil {
 		l.restore()
 	}
