@@ -335,6 +335,10 @@ type (
 		Price    []Microdollars
 		Carbon   []Milligrams
 		PUE      []Milli
+		// By how much Price and Carbon may be off: four in five are within. 0 is
+		// what was measured or sold; empty is not said.
+		PriceOff  []Microdollars
+		CarbonOff []Milligrams
 	}
 
 	// A Pool is the GPUs of one model at a site. Model is "" for nodes without.

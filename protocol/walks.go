@@ -50,11 +50,13 @@ func (r *Room) walk(w *wire) {
 }
 
 func (r *Outlook) walk(w *wire) {
-	c := w.row(4)
+	c := w.row(6)
 	integer(&c, &r.From)
 	integers(&c, &r.Price)
 	integers(&c, &r.Carbon)
 	integers(&c, &r.PUE)
+	integers(&c, &r.PriceOff)
+	integers(&c, &r.CarbonOff)
 	c.end()
 }
 

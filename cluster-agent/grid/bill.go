@@ -7,13 +7,20 @@ const milliPerKWh = 3_600_000_000
 
 // Bill prices energy that was drawn (before the facility's share) at what was
 // told of its hours, and rounds each slice by itself, to the nearest unit: so
-// bills add up. A value that was not told counts as the last one before it, or
-// else the first one after it; guessed is how many slices needed one.
+// bills add up. A value that was not told as a fact counts as others guessed it, or
+// else as the last one before it, or else the first one after it, or else the
+// default; guessed is how many slices needed one.
 func (k *Known) Bill(slices []protocol.Slice) (b protocol.Bill, guessed int) {
 	for _, s := range slices {
 		h := hourOf(s.Hour)
-		price, toldPrice, _ := k.price.near(h)
-		carbon, toldCarbon, _ := k.carbon.near(h)
+		price, toldPrice, anyPrice := k.price.near(h)
+		carbon, toldCarbon, anyCarbon := k.carbon.near(h)
+		if d := k.cfg.Default; d != nil && !anyPrice {
+			price = int64(d.Price)
+		}
+		if d := k.cfg.Default; d != nil && !anyCarbon {
+			carbon = int64(d.Carbon)
+		}
 		pue, toldPUE, anyPUE := k.pue.near(h)
 		if !anyPUE {
 			// A site without a meter for its building has its usual factor.

@@ -14,6 +14,7 @@ type LeadError struct {
 	MAE      int64          // mean absolute error, in the quantity's unit
 	Mean     int64          // mean absolute value, likewise: what MAE compares with
 	MAPE     protocol.Milli // mean of error over value, hours of value 0 left out
+	Within   protocol.Milli // part of the errors that were within what the site said they may be
 }
 
 // Errors replays a series: each hour from the second day on, a site that heard
@@ -38,7 +39,7 @@ func Errors(q protocol.Quantity, s Series, m Market, rule Rule, bounds ...int) [
 			continue
 		}
 		t, bound := k.about(q)
-		guess := t.outlook(rule, hourOf(now), bounds[len(bounds)-1], bound)
+		guess, off := t.outlook(rule, hourOf(now), bounds[len(bounds)-1], bound)
 		row := 0
 		for lead, v := range guess {
 			for lead >= rows[row].To {
@@ -53,7 +54,7 @@ func Errors(q protocol.Quantity, s Series, m Market, rule Rule, bounds ...int) [
 				rows[row].Told++
 				continue
 			}
-			tallies[row].add(v, actual)
+			tallies[row].add(v, actual, off[lead])
 		}
 	}
 	for i, t := range tallies {
@@ -63,11 +64,14 @@ func Errors(q protocol.Quantity, s Series, m Market, rule Rule, bounds ...int) [
 }
 
 // tally sums errors up.
-type tally struct{ n, off, value, ratios, rated int64 }
+type tally struct{ n, off, value, ratios, rated, within int64 }
 
-func (t *tally) add(guess, actual int64) {
+func (t *tally) add(guess, actual, may int64) {
 	off := int64(size(guess - actual))
 	t.n++
+	if off <= may {
+		t.within++
+	}
 	t.off += off
 	t.value += int64(size(actual))
 	if actual != 0 {
@@ -80,6 +84,7 @@ func (t tally) into(e *LeadError) {
 	e.N = int(t.n)
 	if t.n > 0 {
 		e.MAE, e.Mean = t.off/t.n, t.value/t.n
+		e.Within = protocol.Milli(1000 * t.within / t.n)
 	}
 	if t.rated > 0 {
 		e.MAPE = protocol.Milli(t.ratios / t.rated / 1000)

@@ -74,12 +74,14 @@ func pooled(q protocol.Quantity, all map[string]map[string]Series, rule Rule, ma
 				s, n := &sum[i], int64(e.N)
 				s.From, s.To, s.Told, s.N = e.From, e.To, s.Told+e.Told, s.N+e.N
 				s.MAE, s.Mean, s.MAPE = s.MAE+n*e.MAE, s.Mean+n*e.Mean, s.MAPE+protocol.Milli(n)*e.MAPE
+				s.Within += protocol.Milli(n) * e.Within
 			}
 		}
 	}
 	for i := range sum {
 		if n := int64(sum[i].N); n > 0 {
 			sum[i].MAE, sum[i].Mean, sum[i].MAPE = sum[i].MAE/n, sum[i].Mean/n, sum[i].MAPE/protocol.Milli(n)
+			sum[i].Within /= protocol.Milli(n)
 		}
 	}
 	return sum
@@ -112,7 +114,7 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 		lowest, best := int64(math.MaxInt64), Rule("")
 		for i, rule := range []Rule{Persistence, Average, Blend} {
 			for _, e := range pooled(tc.quantity, all, rule, tc.market) {
-				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10)
+				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)
 			}
 			e := pooled(tc.quantity, all, rule, tc.market)[tc.at]
 			if e.N < 1000 {
@@ -120,6 +122,9 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 			}
 			if got := 1000 * e.MAE / max(1, e.Mean); got > tc.most[i] {
 				t.Errorf("%s: %s is off by %d thousandths; the docs say at most %d", tc.name, rule, got, tc.most[i])
+			}
+			if rule == tc.best && (e.Within < 650 || e.Within > 950) {
+				t.Errorf("%s: %v of the errors are within what was said; want four in five, roughly", tc.name, e.Within)
 			}
 			if e.MAE < lowest {
 				lowest, best = e.MAE, rule
@@ -152,7 +157,7 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 	// them: the 24 of the third day are 20 too low by persistence.
 	step, _ := NewSeries(day(120))
 	got := Errors(protocol.GridPrice, step, Market{}, Persistence, 2)
-	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71}
+	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71, Within: 1000 * 47 / 71}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("a step: %+v; want %+v", got, want)
 	}

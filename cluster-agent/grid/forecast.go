@@ -16,14 +16,16 @@ const (
 	fade = 950 // of what Average missed is left after each hour, in thousandths
 )
 
-// outlook returns n values from h on: what was told, and forecasts of the
-// rest. It is nil if nothing was ever told.
-func (t *track) outlook(rule Rule, h hour, n int, bound limits) []int64 {
-	if len(t.told) == 0 {
-		return nil
+// outlook returns n values from h on: what was told, what others guess, and our
+// own forecasts of the rest; and by how much each may be off. It is nil if nothing
+// was ever told.
+func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []int64) {
+	anchor, missed, ok := t.anchor(rule, h)
+	if !ok {
+		return nil, nil
 	}
-	values := make([]int64, n)
-	anchor, missed := t.anchor(rule, h)
+	values, off = make([]int64, n), make([]int64, n)
+	usual := t.restless(anchor)
 	for i := range values {
 		at := h + hour(i)
 		if v, ok := t.at(at); ok {
@@ -35,24 +37,31 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) []int64 {
 		}
 		missed = missed * fade / 1000
 		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed)
+		if c := t.of(at); c.guess {
+			values[i] = c.value
+		}
+		off[i] = spread(rule, usual, at-anchor)
 	}
-	return values
+	return values, off
 }
 
 // anchor returns the hour that forecasts of h and later start from, the last
 // told before it, and what is left at h of the error there. If only later
-// hours were told it is the first of these, whose value has to do.
-func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64) {
-	anchor, ok := t.before(h)
+// hours were told it is the first of these, whose value has to do; and if there
+// are only guesses, the first of them. It is not ok if there is nothing.
+func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
+	anchor, ok = t.before(h)
 	if !ok {
-		anchor, _ = t.after(h)
-		return anchor, 0
+		if anchor, ok = t.after(h); !ok {
+			anchor, ok = t.firstGuess()
+		}
+		return anchor, 0, ok
 	}
 	missed = t.missed(rule, anchor)
 	for gone := anchor + 1; gone < h && missed != 0; gone++ {
 		missed = missed * fade / 1000
 	}
-	return anchor, missed
+	return anchor, missed, true
 }
 
 // usual returns what h is by the days up to and with the hour anchor, the last
@@ -71,8 +80,7 @@ func (t *track) usual(rule Rule, h, anchor hour) int64 {
 		n++
 	}
 	if n == 0 {
-		v, _ := t.at(anchor)
-		return v
+		return t.of(anchor).value
 	}
 	return mulDiv(sum, 1, n)
 }

@@ -15,6 +15,15 @@ type Config struct {
 	Carbon Rule           // default Blend
 	PUE    Rule           // default Blend
 	NoPUE  protocol.Milli // when none was ever told; default 1200
+	// Default is what a site bids with as long as none was ever told of price or
+	// carbon, as far as it may be off as it is high. Nil is none: it does not bid.
+	Default *Default
+}
+
+// Default is a price and an intensity to start from.
+type Default struct {
+	Price  protocol.Microdollars // per kWh
+	Carbon protocol.Milligrams   // per kWh
 }
 
 // Known is what a site was told of its grid, and so knows.
@@ -94,7 +103,7 @@ func (k *Known) Hear(now protocol.Time, s protocol.Signal) (refused int, why str
 		case p.Value != bound.clamp(p.Value):
 			problem = fmt.Sprintf("is %d; want %d..%d", p.Value, bound.least, bound.most)
 		default:
-			t.put(h, p.Value)
+			t.put(h, p.Value, s.Guess)
 			continue
 		}
 		if refused == 0 {
@@ -114,7 +123,7 @@ func (k *Known) At(q protocol.Quantity, t protocol.Time) (int64, bool) {
 	return track.at(hourOf(t))
 }
 
-// Age returns for how long q has not been told: nothing when this hour was.
+// Age returns for how long q has not been told as a fact: nothing when this hour was.
 // It is the longest duration there is when no hour up to now was.
 func (k *Known) Age(q protocol.Quantity, now protocol.Time) time.Duration {
 	if track, _ := k.about(q); track != nil {
@@ -126,16 +135,23 @@ func (k *Known) Age(q protocol.Quantity, now protocol.Time) time.Duration {
 }
 
 // Outlook returns the grid as it is known at now, and forecasts where it is
-// not, for a number of hours of which that of now is the first. Price and
-// Carbon are empty as long as none was ever told: such a site cannot bid.
+// not, for a number of hours of which that of now is the first; and how far what
+// is not known may be off. Price and Carbon are empty as long as none was ever told
+// and there is no default: such a site cannot bid.
 func (k *Known) Outlook(now protocol.Time, hours int) protocol.Outlook {
 	hours = min(max(hours, 0), 2*keep)
 	h := hourOf(now)
+	price, priceOff := k.price.outlook(k.cfg.Price, h, hours, priceLimits)
+	carbon, carbonOff := k.carbon.outlook(k.cfg.Carbon, h, hours, carbonLimits)
+	pue, _ := k.pue.outlook(k.cfg.PUE, h, hours, pueLimits)
+	if d := k.cfg.Default; d != nil {
+		price, priceOff = instead(price, priceOff, int64(d.Price), hours)
+		carbon, carbonOff = instead(carbon, carbonOff, int64(d.Carbon), hours)
+	}
 	o := protocol.Outlook{
-		From:   h.start(),
-		Price:  as[protocol.Microdollars](k.price.outlook(k.cfg.Price, h, hours, priceLimits)),
-		Carbon: as[protocol.Milligrams](k.carbon.outlook(k.cfg.Carbon, h, hours, carbonLimits)),
-		PUE:    as[protocol.Milli](k.pue.outlook(k.cfg.PUE, h, hours, pueLimits)),
+		From:  h.start(),
+		Price: as[protocol.Microdollars](price), Carbon: as[protocol.Milligrams](carbon), PUE: as[protocol.Milli](pue),
+		PriceOff: as[protocol.Microdollars](priceOff), CarbonOff: as[protocol.Milligrams](carbonOff),
 	}
 	if o.PUE == nil {
 		o.PUE = make([]protocol.Milli, hours)
@@ -144,6 +160,18 @@ func (k *Known) Outlook(now protocol.Time, hours int) protocol.Outlook {
 		}
 	}
 	return o
+}
+
+// instead returns a default at all hours if there is nothing better.
+func instead(values, off []int64, otherwise int64, hours int) (v, o []int64) {
+	if values != nil {
+		return values, off
+	}
+	values, off = make([]int64, hours), make([]int64, hours)
+	for i := range values {
+		values[i], off[i] = otherwise, int64(size(otherwise))
+	}
+	return values, off
 }
 
 func as[T ~int64](values []int64) []T {

@@ -9,23 +9,33 @@ type track struct {
 
 type cell struct {
 	value int64
-	known bool
+	known bool // as a fact
+	guess bool // by others
 }
 
-// at returns the value told of h.
-func (t *track) at(h hour) (int64, bool) {
+// of returns what was told of h.
+func (t *track) of(h hour) cell {
 	if h < t.first || h >= t.end() {
-		return 0, false
+		return cell{}
 	}
-	c := t.told[h-t.first]
+	return t.told[h-t.first]
+}
+
+// at returns the value told of h as a fact.
+func (t *track) at(h hour) (int64, bool) {
+	c := t.of(h)
 	return c.value, c.known
 }
 
 // end returns the hour past the last told.
 func (t *track) end() hour { return t.first + hour(len(t.told)) }
 
-// put remembers the value of h. A newer word about an hour replaces the older.
-func (t *track) put(h hour, value int64) {
+// put remembers the value of h. A newer word about an hour replaces the older,
+// but a guess never a fact.
+func (t *track) put(h hour, value int64, guess bool) {
+	if guess && t.of(h).known {
+		return
+	}
 	switch {
 	case len(t.told) == 0:
 		t.first = h
@@ -36,7 +46,7 @@ func (t *track) put(h hour, value int64) {
 	for h >= t.end() {
 		t.told = append(t.told, cell{})
 	}
-	t.told[h-t.first] = cell{value, true}
+	t.told[h-t.first] = cell{value, !guess, guess}
 }
 
 // forget drops the hours before oldest, a week of them at a time.
@@ -67,12 +77,12 @@ func (t *track) after(h hour) (hour, bool) {
 	return 0, false
 }
 
-// near returns the value of h, or else of the last hour told before it, or else
-// of the first after it; told is whether it is of h itself, and ok whether
-// anything was told at all.
+// near returns the value of h, or else what others guessed it to be, or else that
+// of the last hour told before it, or else of the first after it; told is whether
+// it is a fact of h itself, and ok whether anything was told at all.
 func (t *track) near(h hour) (value int64, told, ok bool) {
-	if v, ok := t.at(h); ok {
-		return v, true, true
+	if c := t.of(h); c.known || c.guess {
+		return c.value, c.known, true
 	}
 	other, ok := t.before(h)
 	if !ok {
