@@ -62,10 +62,17 @@ func load(file string) (config, error) {
 	if (c.Simulate == nil) == (c.Cluster == nil) {
 		return c, fmt.Errorf("cluster-agent: %s: want either kubernetes, for a real cluster, or simulate", file)
 	}
-	if (c.Cluster == nil) != (c.Grid == nil) {
-		return c, fmt.Errorf("cluster-agent: %s: kubernetes and grid go together: say what the site's energy costs", file)
+	if c.Cluster != nil && c.Grid == nil {
+		return c, fmt.Errorf("cluster-agent: %s: kubernetes needs grid: say what the site's energy costs", file)
 	}
 	dir := filepath.Dir(file)
+	if c.Grid != nil {
+		for i, x := range c.Grid.Sources {
+			if c.Grid.Sources[i], err = x.Open(dir); err != nil {
+				return c, at(p, i, err)
+			}
+		}
+	}
 	if c.Cluster != nil {
 		c.Cluster.Kubeconfig = process.Under(dir, c.Cluster.Kubeconfig)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/telemetry"
+	"github.com/gridbid/gridbid/cluster-agent/feed"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
@@ -26,6 +27,7 @@ const about = `cluster-agent bids for one site of a live federation, and runs wh
 
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
+  cluster-agent signals --help    read what the configured sources tell of the grid
   cluster-agent gpus              what this machine's GPUs say of themselves
   cluster-agent powercal --help   measure a command under several power limits
 
@@ -44,7 +46,7 @@ type options struct {
 }
 
 // tools are the subcommands.
-var tools = map[string]func([]string, io.Writer) error{"gpus": gpus, "powercal": powercal, "guard": guard}
+var tools = map[string]func([]string, io.Writer) error{"signals": signals, "gpus": gpus, "powercal": powercal, "guard": guard}
 
 func run(args []string, out io.Writer) int {
 	if len(args) > 0 && tools[args[0]] != nil {
@@ -113,24 +115,25 @@ func prepare(o options, out io.Writer) (setup, error) {
 		return s, err
 	}
 	if c.Simulate == nil {
-		_, err = c.site(s.log)
+		_, err = c.site(s.log, nil)
 		return s, err
 	}
 	s.scenario, err = script.Load(c.Simulate.Scenario, script.Options{Data: c.Simulate.Data})
 	return s, err
 }
 
-// parties are those of the site, real or played.
-func (s setup) parties() (site.Config, error) {
+// parties are those of the site, real or played, with a live feed or nil.
+func (s setup) parties(live *feed.Feed) (site.Config, error) {
 	if s.config.Simulate != nil {
-		return simulate(s.config, s.scenario)
+		return simulate(s.config, s.scenario, live)
 	}
-	return s.config.site(s.log)
+	return s.config.site(s.log, live)
 }
 
 // serve runs the site until ctx ends.
 func (s setup) serve(ctx context.Context) error {
-	cfg, err := s.parties()
+	live := s.config.feed(s.log)
+	cfg, err := s.parties(live)
 	if err != nil {
 		return err
 	}
@@ -146,6 +149,9 @@ func (s setup) serve(ctx context.Context) error {
 	defer s.close(tele)
 	tele.Watch(hub)
 	tele.Check(hub.Ready)
+	if live != nil {
+		tele.Signals(watched(live))
+	}
 	cfg.Told = tele.Told
 	cfg.Far, cfg.Log = hub, s.log
 	if s.config.Listen != "" {

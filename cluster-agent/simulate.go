@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/cluster-agent/feed"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/cluster-agent/hands"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/protocol"
@@ -20,8 +25,9 @@ import (
 const lasts = 400 * 24 * time.Hour
 
 // simulate makes the parties of a site that is played. Its days are those of the
-// scenario, from the day on which the site was first begun.
-func simulate(c config, s script.Scenario) (site.Config, error) {
+// scenario, from the day on which the site was first begun; its grid is a real one
+// where one is configured.
+func simulate(c config, s script.Scenario, live *feed.Feed) (site.Config, error) {
 	born, err := birth(c.Folder)
 	if err != nil {
 		return site.Config{}, err
@@ -40,13 +46,16 @@ func simulate(c config, s script.Scenario) (site.Config, error) {
 	if err != nil {
 		return site.Config{}, err
 	}
-	return site.Config{
+	out := site.Config{
 		Site: c.Site, Folder: c.Folder, Agent: agent,
-		Beside: map[protocol.Party]site.Party{
-			protocol.Hands(c.Site): hands.Simulate(c.Site, place.Hands),
-			protocol.Feed(c.Site):  place.Feed,
-		},
-	}, nil
+		Beside: map[protocol.Party]site.Party{protocol.Hands(c.Site): hands.Simulate(c.Site, place.Hands), protocol.Feed(c.Site): place.Feed},
+	}
+	if live != nil {
+		out.Agent = agents.New(agents.Config{Site: c.Site, Habit: agents.Habit{Later: true, Choose: true}}, place.Fleet, grid.New(c.Grid.rules()))
+		delete(out.Beside, protocol.Feed(c.Site))
+		out.More = map[protocol.Party]func(context.Context, bus.Hub, uint32) error{protocol.Feed(c.Site): live.Run}
+	}
+	return out, nil
 }
 
 // birth returns when a played site was first begun. Its meters count from then.

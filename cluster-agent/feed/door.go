@@ -46,6 +46,11 @@ func (r refusal) Error() string {
 	return s + ": " + next
 }
 
+// unreached says that no answer came, and why.
+type unreached struct{ where, why string }
+
+func (u unreached) Error() string { return u.where + ": " + u.why }
+
 // A door is how a source asks its service.
 type door struct {
 	client  *http.Client
@@ -116,7 +121,10 @@ func (d *door) do(req *http.Request, headers ...string) ([]byte, error) {
 		return nil, refusal{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), d.now()), where, d.clean(words(body))}
 	}
 	if err != nil {
-		return nil, d.failed(where, fmt.Errorf("the answer breaks off: %w", err))
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, d.failed(where, err)
+		}
+		return nil, fmt.Errorf("%s: the answer breaks off: %s", where, d.clean(err.Error()))
 	}
 	if len(body) > mostBytes {
 		return nil, fmt.Errorf("%s: the answer is over %d MiB", where, mostBytes>>20)
@@ -133,7 +141,7 @@ func (d *door) failed(where string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: no answer within %s: %w", where, d.patient, context.DeadlineExceeded)
 	}
-	return fmt.Errorf("%s: %s", where, d.clean(err.Error()))
+	return unreached{where, d.clean(err.Error())}
 }
 
 // clean takes keys out of what somebody else wrote.

@@ -45,6 +45,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.breaks {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		_, _ = w.Write([]byte(body[:len(body)/2]))
+		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	_, _ = w.Write([]byte(body))
@@ -205,7 +206,7 @@ func TestFailuresAreTold(t *testing.T) {
 		{"slow", func(s *service) {
 			s.before = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 		}, "timeout", "no answer within", firstWait / 2},
-		{"truncated", func(s *service) { s.breaks = true }, "unreadable", "", firstWait / 2},
+		{"truncated", func(s *service) { s.breaks = true }, "unreadable", "breaks off", firstWait / 2},
 		{"cut short without a word", func(s *service) {
 			s.change = func(b string) string { return b[:len(b)*2/3] + "\x00" }
 		}, "unreadable", "", firstWait / 2},
@@ -229,7 +230,7 @@ func TestFailuresAreTold(t *testing.T) {
 				return true
 			}
 		}, "unreadable", "MiB", firstWait / 2},
-		{"moved elsewhere", func(s *service) { s.before = answer(302, "Location", "http://127.0.0.2:1/") }, "unreadable", "set url", firstWait / 2},
+		{"moved elsewhere", func(s *service) { s.before = answer(302, "Location", "http://127.0.0.2:1/") }, "unreachable", "set url", firstWait / 2},
 		{"empty", func(s *service) { s.before = answer(200) }, "unreadable", "", firstWait / 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

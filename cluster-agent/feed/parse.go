@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	_ "time/tzdata" // a container may have no clocks of other places
 )
 
 // parse reads one JSON value, and nothing after it.

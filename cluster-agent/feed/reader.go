@@ -204,9 +204,12 @@ func (r *Reader) recall() {
 // Why names the kind of a failure, for metrics.
 func Why(err error) string {
 	var r refusal
+	var u unreached
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &u):
+		return "unreachable"
 	case errors.As(err, &r):
 		return fmt.Sprintf("http-%d", r.status)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"maps"
+	"math"
 	"time"
 )
 
@@ -68,7 +69,8 @@ func (r *Reader) Status(now time.Time) Status {
 		h, ok, s.Of = hours[known], true, known
 	}
 	if ok {
-		s.Value, s.Guess = &h.value, h.guess
+		value := math.Round(h.value*1e6) / 1e6
+		s.Value, s.Guess = &value, h.guess
 	}
 	return s
 }

@@ -46,9 +46,9 @@ type Config struct {
 
 	// Beside are the other parties of the site; a Keeper keeps its facts too.
 	Beside map[protocol.Party]Party
-	// More is run with the near hub until the site ends: hands that are no
-	// machine. They begin their life with the agent. Nil is none.
-	More func(ctx context.Context, near bus.Hub, life uint32) error
+	// More are run with the near hub until the site ends: hands and feeds that are
+	// no machine. They begin their life with the agent.
+	More map[protocol.Party]func(ctx context.Context, near bus.Hub, life uint32) error
 	// Told is shown what the agent heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
 }
@@ -93,8 +93,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 		start(string(who), func() error { return r.loop(p, who).Run(ctx, port, p) })
 	}
-	if cfg.More != nil {
-		start("hands", func() error { return cfg.More(ctx, near, life) })
+	for who, live := range cfg.More {
+		start(string(who), func() error { return live(ctx, near, life) })
 	}
 	<-ctx.Done()
 	all.Wait()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gridbid/gridbid/agents"
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/cluster-agent/feed"
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
@@ -20,7 +21,6 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/world"
 )
 
 // Now is the time by the clock.
@@ -60,10 +60,14 @@ type Site struct {
 	Price      protocol.Microdollars // per kWh, at all hours
 	Carbon     protocol.Milligrams   // per kWh, at all hours
 	PUE        protocol.Milli        // default 1.1
+
+	// Feed tells of a real grid; nil is one of Price, Carbon and PUE at all hours.
+	Feed *feed.Feed
+	Grid grid.Config // by which the agent forecasts what it is not told
 }
 
-// Parties are those of a site, ready to be run: agent, hands on the cluster, and
-// a feed that says the same at all hours.
+// Parties are those of a site, ready to be run: agent, hands on the cluster, and a
+// feed.
 func (x Site) Parties() (site.Config, error) {
 	name := x.Config.Site
 	body, err := fleet.New(fleet.Config{Power: power.Default(), Standby: fleet.UsualStandby})
@@ -73,21 +77,23 @@ func (x Site) Parties() (site.Config, error) {
 	if err := x.Connect(x.Kubeconfig); err != nil {
 		return site.Config{}, err
 	}
-	feed, err := x.feed()
-	if err != nil {
-		return site.Config{}, err
+	signals := x.Feed
+	if signals == nil {
+		signals = x.constant()
 	}
 	return site.Config{
 		Site: name, Folder: x.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:  agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true}}, body, grid.New(grid.Config{})),
-		Beside: map[protocol.Party]site.Party{protocol.Feed(name): feed},
-		More: func(ctx context.Context, near bus.Hub, life uint32) error {
-			port, err := near.Join(ctx, protocol.Hands(name))
-			if err != nil {
-				return err
-			}
-			x.Config.Life = life
-			return kube.New(x.Config).Run(ctx, port)
+		Agent: agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true}}, body, grid.New(x.Grid)),
+		More: map[protocol.Party]func(context.Context, bus.Hub, uint32) error{
+			protocol.Feed(name): signals.Run,
+			protocol.Hands(name): func(ctx context.Context, near bus.Hub, life uint32) error {
+				port, err := near.Join(ctx, protocol.Hands(name))
+				if err != nil {
+					return err
+				}
+				x.Config.Life = life
+				return kube.New(x.Config).Run(ctx, port)
+			},
 		},
 	}, nil
 }
@@ -108,29 +114,12 @@ func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
 	return func() { cancel(); <-done }, nil
 }
 
-// lasts is how long a constant feed speaks.
-const lasts = 400 * 24 * time.Hour
-
-// feed is that of a grid that does not change, with a week behind it.
-func (x Site) feed() (*world.Feed, error) {
+// constant is the feed of a grid that does not change.
+func (x Site) constant() *feed.Feed {
 	if x.PUE == 0 {
 		x.PUE = 1100
 	}
-	start := Now().Floor(time.Hour).Add(-7 * 24 * time.Hour)
-	feed := world.NewFeed(x.Config.Site, start)
-	for _, q := range []struct {
-		what  protocol.Quantity
-		value int64
-	}{{protocol.GridPrice, int64(x.Price)}, {protocol.GridCarbon, int64(x.Carbon)}, {protocol.GridPUE, int64(x.PUE)}} {
-		var points []protocol.Point
-		for t := start; t < start.Add(lasts); t = t.Add(time.Hour) {
-			points = append(points, protocol.Point{At: t, Value: q.value})
-		}
-		series, err := grid.NewSeries(points)
-		if err != nil {
-			return nil, fmt.Errorf("clusters: %w", err)
-		}
-		feed.Add(q.what, series, grid.Market{})
-	}
-	return feed, nil
+	return &feed.Feed{Site: x.Config.Site, Log: slog.New(slog.DiscardHandler), Fixed: map[protocol.Quantity]float64{
+		protocol.GridPrice: float64(x.Price) / 1000, protocol.GridCarbon: float64(x.Carbon) / 1000, protocol.GridPUE: float64(x.PUE) / 1000,
+	}}
 }
