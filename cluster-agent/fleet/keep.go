@@ -21,7 +21,7 @@ type keep struct {
 // run for so long on a model, or on any that will do, if what runs ends as
 // planned and what is kept is used. Of the nodes that have room by then it is
 // the one that is busy longest. Where that is too late, room counts that is kept
-// for jobs which have time. False if the job never finds room.
+// for jobs which have more time. False if the job never finds room.
 func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
 	start, best := f.opening(now, j, model, at, run)
 	return start, best >= 0
@@ -30,7 +30,7 @@ func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at prot
 func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, best int) {
 	start, best = f.first(now, j, model, at, run, nil)
 	if best >= 0 && start > at && (!j.Deferrable || start > Latest(j, run)) {
-		if t, i := f.first(now, j, model, at, run, pressed(now)); t < start {
+		if t, i := f.first(now, j, model, at, run, firmer(j, run)); t < start {
 			return t, i
 		}
 	}
@@ -38,12 +38,23 @@ func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at prot
 }
 
 // firm says which of what is kept counts; nil: all.
-type firm func(keep) bool
+type firm func(*keep) bool
 
-// pressed is what counts for a job that has no time: what is kept for others
-// that have none.
-func pressed(now protocol.Time) firm {
-	return func(k keep) bool { return !waits(now, k.job, k.until.Sub(k.from)) }
+// firmer is what counts for a job that is short of time: what is kept for jobs
+// that have no more time than it. So two jobs never take each other's place.
+func firmer(j protocol.Job, run time.Duration) firm {
+	last := due(j, run)
+	return func(k *keep) bool { return k.due() <= last }
+}
+
+func (k *keep) due() protocol.Time { return due(k.job, k.until.Sub(k.from)) }
+
+// due is when a job had better start: at once, if it cannot wait.
+func due(j protocol.Job, run time.Duration) protocol.Time {
+	if !j.Deferrable {
+		return 0
+	}
+	return Latest(j, run)
 }
 
 func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, counts firm) (start protocol.Time, best int) {
@@ -59,7 +70,11 @@ func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protoc
 		if j.Deferrable && own != i && slices.Contains(aside, i) {
 			from = max(at, Latest(j, run))
 		}
-		t, until := f.opens(now, i, j, max(from, now), run, counts), n.busy()
+		until := n.busy()
+		if best >= 0 && start == at && until <= busy {
+			continue // no better
+		}
+		t := f.opens(now, i, j, max(from, now), run, counts)
 		if best < 0 || t < start || t == start && until > busy {
 			start, best, busy = t, i, until
 		}
@@ -83,8 +98,8 @@ func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time
 	for _, r := range n.jobs {
 		times = append(times, max(r.End, now.Add(time.Second)))
 	}
-	for _, k := range n.keeps {
-		times = append(times, k.until)
+	for x := range n.keeps {
+		times = append(times, n.keeps[x].until)
 	}
 	slices.Sort(times)
 	for _, t := range times {
@@ -101,9 +116,17 @@ func (f *Fleet) clear(now protocol.Time, i int, j protocol.Job, t protocol.Time,
 	if !f.fitsAt(now, i, j, t, counts) {
 		return false
 	}
-	for _, k := range f.nodes[i].keeps {
-		if k.job.ID != j.ID && k.from > t && k.from < t.Add(run) && !f.fitsAt(now, i, j, k.from, counts) {
-			return false
+	keeps, seen := f.nodes[i].keeps, t
+	for x := range keeps {
+		k := &keeps[x]
+		if k.from >= t.Add(run) {
+			break // and so do the rest
+		}
+		if k.from > seen && k.job.ID != j.ID {
+			if !f.fitsAt(now, i, j, k.from, counts) {
+				return false
+			}
+			seen = k.from
 		}
 	}
 	return true
@@ -114,14 +137,17 @@ func (f *Fleet) clear(now protocol.Time, i int, j protocol.Job, t protocol.Time,
 func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time, counts firm) bool {
 	cpu, mem, gpus, _ := f.cluster.Free(i)
 	n := &f.nodes[i]
-	held := n.held()
+	var held [fgd.MaxGPUs]int64
+	if n.GPUMemory > 0 && j.GPUMemory > 0 {
+		held = n.held()
+	}
 	for _, r := range n.jobs {
 		if max(r.End, now.Add(time.Second)) > t {
-			continue
+			break // and so do those that end later
 		}
 		cpu += r.placement.Request.CPU
 		mem += r.placement.Request.Memory
-		for d := range fgd.MaxGPUs {
+		for d := range n.GPUs {
 			if r.placement.Devices.Has(d) {
 				gpus[d] += int16(r.placement.Request.Milli)
 				held[d] -= r.placement.Request.GPUMemory
@@ -134,8 +160,9 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 			room++
 		}
 	}
-	for _, k := range n.keeps {
-		if k.job.ID != j.ID && k.from <= t && t < k.until && (counts == nil || counts(k)) {
+	for x := range n.keeps {
+		k := &n.keeps[x]
+		if k.from <= t && t < k.until && k.job.ID != j.ID && (counts == nil || counts(k)) {
 			cpu -= int64(k.job.CPU)
 			mem -= int64(k.job.Memory)
 			room -= k.job.GPUs
@@ -197,7 +224,7 @@ func (f *Fleet) keptOn(id protocol.JobID) int {
 // looking has try look for a place for a job that would run for so long from now.
 // Nodes with too little beside what is kept for others are closed to it, and those
 // on standby but for its own. If it has no time to wait and finds nothing else,
-// those on standby open to it, and then what is kept for jobs that have time.
+// those on standby open to it, and then what is kept for jobs that have more.
 func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, own int, try func() bool) bool {
 	var aside []int
 	for _, i := range f.standby() {
@@ -212,7 +239,7 @@ func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, ow
 	if shut(nil, aside) {
 		return true
 	}
-	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(pressed(now), nil))
+	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(firmer(j, run), nil))
 }
 
 // full returns the nodes with too little room for a job from now on beside what
@@ -240,18 +267,26 @@ func (f *Fleet) closing(nodes []int) (open func()) {
 }
 
 // yield takes away what is kept on node i and has no room any more, but not what
-// is kept for one job.
+// is kept for one job; first from those that have most time.
 func (f *Fleet) yield(now protocol.Time, i int, but protocol.JobID) {
 	f.aside = nil
 	n := &f.nodes[i]
-	for at := 0; at < len(n.keeps); {
-		k := n.keeps[at]
-		if k.job.ID == but || f.clear(now, i, k.job, k.from, k.until.Sub(k.from), nil) {
-			at++
-			continue
+	for {
+		worst := -1
+		for at := range n.keeps {
+			k := &n.keeps[at]
+			if k.job.ID == but || f.clear(now, i, k.job, k.from, k.until.Sub(k.from), nil) {
+				continue
+			}
+			if worst < 0 || k.due() > n.keeps[worst].due() {
+				worst = at
+			}
 		}
-		delete(f.kept, k.job.ID)
-		n.keeps = slices.Delete(slices.Clone(n.keeps), at, at+1)
+		if worst < 0 {
+			return
+		}
+		delete(f.kept, n.keeps[worst].job.ID)
+		n.keeps = slices.Delete(slices.Clone(n.keeps), worst, worst+1)
 	}
 }
 

@@ -152,3 +152,36 @@ func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 		}
 	})
 }
+
+// Jobs that are short of time take the places of those that have more, and never
+// in a circle: if each that has lost its place looks for another, all have one
+// before long.
+func TestJobsDoNotTakeEachOthersPlacesForEver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, err := New(Config{Nodes: []Node{box("a", "V100", 4), box("b", "V100", 2)}, Power: power.Default()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs := make([]protocol.Job, rapid.IntRange(2, 12).Draw(t, "jobs"))
+		for i := range jobs {
+			jobs[i] = waiting(protocol.JobID(fmt.Sprint("job-", i)), rapid.IntRange(1, 2).Draw(t, "gpus"), time.Duration(rapid.IntRange(0, 8).Draw(t, "slack"))*time.Hour)
+			jobs[i].Deferrable = rapid.IntRange(0, 3).Draw(t, "kind") > 0
+		}
+		for range len(jobs) + 1 {
+			lost := 0
+			for _, j := range jobs {
+				if _, kept := f.Kept(j.ID); kept {
+					continue
+				}
+				lost++
+				if _, ok := f.Keep(noon, j, "", noon.Add(time.Hour), 90*time.Minute); !ok {
+					t.Fatalf("no place at all for %s", j.ID)
+				}
+			}
+			if lost == 0 {
+				return
+			}
+		}
+		t.Fatal("some job loses its place in every round")
+	})
+}

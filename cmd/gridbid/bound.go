@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/scenarios/bound"
+	"github.com/gridbid/gridbid/scenarios/script"
 )
 
 // boundFlags is what `gridbid bound` was told.
@@ -21,6 +22,7 @@ type boundFlags struct {
 	asJSON bool
 	out    string
 	check  string
+	run    string
 }
 
 // newBoundCommand is `gridbid bound`: what no policy can beat, with its proof.
@@ -33,11 +35,15 @@ func newBoundCommand() *cobra.Command {
 also one that knows every arrival, price and intensity from the start; and its
 certificate: a price for each GPU-hour, from which anybody can recompute it.
 
+With --explain the ledger of a run of the same scenario is held against the
+bound: what its jobs cost more, by cause.
+
 With --check a certificate is held to the scenario instead, by arithmetic of its
 own. docs/bound.md says what is bounded and what was relaxed.`,
 		Example: `  gridbid bound
   gridbid bound real-days/ordinary_2022-04-13 --out proof.json
   gridbid bound real-days/ordinary_2022-04-13 --check proof.json
+  gridbid bound real-days/ordinary_2022-04-13 --explain .gridbid/last/auction.ledger
   gridbid bound --window day.csv --max-jobs 5000 --idle --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.bound(cmd, args) },
@@ -49,6 +55,7 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
 	fl.BoolVar(&f.idle, "idle", false, "bound the objective with the idle draw of nodes, not of jobs alone")
 	fl.BoolVar(&f.asJSON, "json", false, "write the certificate as JSON on standard output")
 	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
+	fl.StringVar(&f.run, "explain", "", "say by cause what the run of this `LEDGER` cost above the bound")
 	fl.StringVar(&f.check, "check", "", "recompute the bound of the certificate in this `FILE`")
 	return cmd
 }
@@ -59,6 +66,8 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return badInput{fmt.Errorf("--steps %d, --schedule %d: want 1..100000 and 0..100000", f.steps, f.rounds)}
 	case f.idle && f.rounds > 0:
 		return badInput{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
+	case f.idle && f.run != "":
+		return badInput{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
 	}
 	s, err := f.load(args)
 	if err != nil {
@@ -90,6 +99,9 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if f.run != "" {
+		return f.explain(cmd, s, c)
+	}
 	if f.asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
 	}
@@ -104,6 +116,18 @@ jobs placed as they arrive, by actual prices: $%.4f, %.2f %% above it, with the 
                                               $%.4f, %.2f %% above it, with none
 `, c.KnownUSD, 100*gap, c.OnlineUSD, 100*online, c.BlindUSD, 100*blind)
 	return err
+}
+
+// explain says what the run of a ledger cost above a bound, and for what.
+func (f *boundFlags) explain(cmd *cobra.Command, s script.Scenario, c bound.Certificate) error {
+	p, err := explainRun(s, c, f.run, cmd.InOrStdin(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), p)
+	}
+	return printParts(cmd.OutOrStdout(), p)
 }
 
 // mostProof bounds a certificate that is read.

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/bound"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// explainRun says what the run of a ledger cost above a bound, and for what.
+func explainRun(s script.Scenario, c bound.Certificate, path string, in io.Reader, talk io.Writer) (bound.Parts, error) {
+	b := record.New(record.Config{})
+	if err := readLedger(path, in, talk, func(m protocol.Message) error { b.Add(m); return nil }); err != nil {
+		return bound.Parts{}, err
+	}
+	return bound.Explain(s, c, scenarios.RanOf(b, c.Weights), b.Totals(scenarios.Meta(s, "")).JobsUSD)
+}
+
+// printParts writes the parts of a gap as a table.
+func printParts(out io.Writer, p bound.Parts) error {
+	if p.BoundUSD <= 0 {
+		_, err := fmt.Fprintf(out, "jobs cost $%.2f against a bound of $%.2f\n", p.JobsUSD, p.BoundUSD)
+		return err
+	}
+	part := func(usd float64) string { return fmt.Sprintf("%.2f", 100*usd/p.BoundUSD) }
+	fmt.Fprintf(out, "jobs cost $%.2f, %s %% above the bound of $%.2f; of these, in %% of the bound:\n\n", p.JobsUSD, part(p.JobsUSD-p.BoundUSD), p.BoundUSD)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "jobs\tnumber\tGPU-hours\tsite\tway\thour\tdelay\tlate\tall\t")
+	var all bound.Group
+	for _, g := range p.Groups {
+		name := fmt.Sprintf("%d GPUs", g.GPUs)
+		if g.GPUs == 0 {
+			name = "under 1 GPU"
+		}
+		name += map[bool]string{true: ", can wait", false: ", cannot wait"}[g.Waits] + map[bool]string{true: ", 2 h or more", false: ", under 2 h"}[g.Long]
+		row(w, name, g, part)
+		all.Jobs += g.Jobs
+		all.GPUHours += g.GPUHours
+		all.SiteUSD += g.SiteUSD
+		all.WayUSD += g.WayUSD
+		all.HourUSD += g.HourUSD
+		all.DelayUSD += g.DelayUSD
+		all.LateUSD += g.LateUSD
+	}
+	row(w, "all jobs", all, part)
+	idle := bound.Idle{}
+	for _, x := range p.Idle {
+		fmt.Fprintf(w, "idle room with a price, %s\t\t%.0f\t\t\t\t\t\t%s\t\n", x.Site, x.GPUHours, part(x.USD))
+		idle.GPUHours += x.GPUHours
+		idle.USD += x.USD
+	}
+	fmt.Fprintf(w, "all idle room\t\t%.0f\t\t\t\t\t\t%s\t\n", idle.GPUHours, part(idle.USD))
+	fmt.Fprintf(w, "rest\t\t\t\t\t\t\t\t%s\t\n", part(p.RestUSD))
+	return w.Flush()
+}
+
+func row(w io.Writer, name string, g bound.Group, part func(float64) string) {
+	fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, g.Jobs, g.GPUHours,
+		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.DelayUSD), part(g.LateUSD), part(g.Sum()))
+}
