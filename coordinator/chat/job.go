@@ -65,6 +65,8 @@ func (l *Log) where(q Query, a *Answer) {
 	case r.State == record.Ended:
 		a.say("Job %s ran at %s, on %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node))
 		a.say("It ended at %s.", phrase.Clock(r.Run.Ended))
+	case r.Run != nil && r.Run.Planned:
+		a.say("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", name(r.Job.ID), name(r.Run.Site), phrase.Clock(r.Run.Started))
 	case r.Run != nil:
 		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), phrase.Clock(r.Run.Started))
 	case r.Award() != nil:
@@ -96,6 +98,9 @@ func (l *Log) times(q Query, a *Answer) {
 	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Job.Deadline))
 	d := r.Award()
 	switch {
+	case r.Run != nil && r.Run.Planned:
+		a.say("%s accepted it, to start at %s; when it did is known when it is over.", name(r.Run.Site), phrase.Clock(r.Run.Started))
+		a.figure(ofJob(r.Job.ID), "planned", int64(r.Run.Started), "instant", m.cited()...)
 	case r.Run != nil:
 		a.say("It started %s at %s.", phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
@@ -122,6 +127,10 @@ func (l *Log) waited(q Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	wait, ok := m.rec.Wait()
+	if run := m.rec.Run; !ok && run != nil {
+		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(run.Site), name(m.rec.Job.ID), phrase.Clock(run.Started))
+		return
+	}
 	if !ok {
 		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(l.last))
 		return
@@ -198,7 +207,11 @@ func (l *Log) history(q Query, a *Answer) {
 	for _, d := range h.declines {
 		all = append(all, event{d.at, name(d.site) + " gave it back: " + narrate.Because(d.why)})
 	}
-	if r.Run != nil {
+	switch {
+	case r.Run == nil:
+	case r.Run.Planned:
+		all = append(all, event{r.Run.Started, "was to start at " + name(r.Run.Site)})
+	default:
 		all = append(all, event{r.Run.Started, "started at " + name(r.Run.Site) + " on " + name(r.Run.Node)})
 	}
 	if r.State == record.Ended {

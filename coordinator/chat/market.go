@@ -132,13 +132,16 @@ func (l *Log) activity(q Query, a *Answer) {
 		last = append(last, d)
 		a.cite(id)
 	}
-	started, ended := 0, 0
+	started, ended, planned := 0, 0, 0
 	for _, r := range l.records() {
 		if r.Run == nil || q.Site != "" && r.Run.Site != q.Site {
 			continue
 		}
 		if q.within(r.Run.Started) {
 			started++
+			if r.Run.Planned {
+				planned++
+			}
 		}
 		if l.holds(r, q.From-1) && !l.holds(r, q.To-1) || q.within(r.Run.Started) && !l.holds(r, q.To-1) {
 			ended++
@@ -147,6 +150,9 @@ func (l *Log) activity(q Query, a *Answer) {
 	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", phrase.Clock(q.From), phrase.Clock(q.To), phrase.Count(n, "decision", "decisions"),
 		phrase.Count(kinds["award"], "award", "awards"), phrase.Count(kinds["hold"], "hold", "holds"), phrase.Count(kinds["refuse"], "refusal", "refusals"),
 		phrase.Count(started, "job", "jobs"), ended)
+	if planned > 0 {
+		a.assume(fmt.Sprintf("%d of the starts as planned: a site says when a job started when it is over", planned))
+	}
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		a.figure("run", k+"s", int64(kinds[k]), "count")
 	}

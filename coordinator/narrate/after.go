@@ -60,6 +60,8 @@ func ran(r record.JobRecord) []string {
 		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", phrase.Clean(r.Award().Site))}
 	case run == nil:
 		return nil
+	case run.Planned:
+		return []string{fmt.Sprintf("%s has accepted it, to start %s.", phrase.Clean(run.Site), clock(run.Started))}
 	case r.State != record.Ended:
 		return []string{fmt.Sprintf("It runs at %s on %s since %s.", phrase.Clean(run.Site), where(run), clock(run.Started))}
 	}

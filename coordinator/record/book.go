@@ -25,6 +25,7 @@ type Book struct {
 	repeats, duplicates       int // submissions of a known id, and refusals of those
 	holds                     int
 	problems                  []Problem // seen while reading
+	inside                    bool      // what sites say to their hands is on the ledger
 }
 
 // An entry is a job as it is kept.
@@ -96,6 +97,7 @@ func (b *Book) Add(m protocol.Message) {
 		b.refuse(from, body)
 	case protocol.Accept:
 		b.answer(from, body.Job, body.Epoch, "accept", protocol.Reason{})
+		b.plan(from, body.Job, body.Epoch, body.Start)
 	case protocol.Decline:
 		b.answer(from, body.Job, body.Epoch, "decline", body.Why)
 	case protocol.Launch:

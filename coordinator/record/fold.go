@@ -187,6 +187,9 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 		}
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
 			e.rec.State = Waiting
+			if r := e.rec.Run; r != nil && r.Planned {
+				e.rec.Run = nil
+			}
 		}
 		return
 	}

@@ -104,8 +104,11 @@ type Decision struct {
 	Declined protocol.Reason
 }
 
-// A Run is a job on a site's devices.
+// A Run is a job on a site's devices. What a site says to its own hands is not on
+// the ledger of a coordinator: there a run is Planned from when the site accepted
+// it until it is over, and nothing is known of its node before that.
 type Run struct {
+	Planned  bool // Started is when it was to start
 	Launched Origin
 	Site     string
 	Epoch    uint64
@@ -137,9 +140,9 @@ func (r JobRecord) Award() *Decision {
 	return nil
 }
 
-// Wait returns how long the job waited for its start; false before it.
+// Wait returns how long the job waited for its start; false before that is known.
 func (r JobRecord) Wait() (time.Duration, bool) {
-	if r.Run == nil {
+	if r.Run == nil || r.Run.Planned {
 		return 0, false
 	}
 	return r.Run.Started.Sub(r.Job.Arrival), true

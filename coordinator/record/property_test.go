@@ -93,6 +93,43 @@ func TestEveryCorrectRunAddsUp(t *testing.T) {
 	})
 }
 
+// A coordinator does not hear what sites say to their hands. Its ledger has the
+// same bills, ends and fates, and no start before it was reported.
+func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, _ := anyRun(t)
+		whole, heard := s.book(Config{}), New(Config{})
+		for _, m := range s.said {
+			if m.From == protocol.Coordinator || protocol.Coordinator.Hears(m) {
+				heard.Add(m)
+			}
+		}
+		for _, id := range whole.Jobs() {
+			w, _ := whole.Job(id)
+			h, _ := heard.Job(id)
+			if w.State != h.State && w.State != Running {
+				t.Fatalf("job %q is %s; the coordinator's ledger says %s", id, w.State, h.State)
+			}
+			if w.State != Ended {
+				if _, known := h.Wait(); known {
+					t.Fatalf("job %q has not ended, and its start is said to be known", id)
+				}
+				continue
+			}
+			got := [...]any{h.Run.Site, h.Run.Node, h.Run.Started, h.Run.Ended, h.Run.Cost, h.Run.Settled, h.Late()}
+			if want := [...]any{w.Run.Site, w.Run.Node, w.Run.Started, w.Run.Ended, w.Run.Cost, w.Run.Settled, w.Late()}; got != want {
+				t.Fatalf("job %q: %v; the coordinator's ledger says %v", id, want, got)
+			}
+		}
+		ws, hs := whole.Sites(), heard.Sites()
+		for i := range ws {
+			if ws[i].Ran != hs[i].Ran || ws[i].Jobs != hs[i].Jobs || ws[i].Paid != hs[i].Paid {
+				t.Fatalf("site %+v; the coordinator's ledger says %+v", ws[i], hs[i])
+			}
+		}
+	})
+}
+
 // Sites answer in any order, and a hearing reads the same.
 func TestTheOrderOfAnswersDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

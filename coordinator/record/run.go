@@ -2,7 +2,20 @@ package record
 
 import "github.com/gridbid/gridbid/protocol"
 
+// plan notes where a job is to run, on a ledger that will not tell of its launch.
+func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol.Time) {
+	e := b.jobs[id]
+	if b.inside || e == nil || e.rec.Run != nil {
+		return
+	}
+	if a := e.rec.Award(); a != nil && a.Site == from.From.Site() && a.Epoch == epoch {
+		o := a.Option
+		e.rec.Run = &Run{Planned: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
+	}
+}
+
 func (b *Book) launch(from Origin, m protocol.Launch) {
+	b.inside = true
 	e := b.jobs[m.Job.ID]
 	site := from.From.Site()
 	if e == nil {
@@ -10,7 +23,7 @@ func (b *Book) launch(from Origin, m protocol.Launch) {
 		return
 	}
 	switch award := e.rec.Award(); {
-	case e.rec.Run != nil:
+	case e.rec.Run != nil && !e.rec.Run.Planned:
 		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
 			b.wrong("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
 		}
@@ -31,7 +44,7 @@ func (b *Book) launch(from Origin, m protocol.Launch) {
 func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string) (*entry, *Run) {
 	site := from.From.Site()
 	e := b.jobs[id]
-	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch {
+	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.Planned && what != "done" {
 		b.wrong(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
 		return nil, nil
 	}
@@ -79,6 +92,7 @@ func (b *Book) lost(from Origin, m protocol.Lost) {
 }
 
 func (b *Book) done(from Origin, m protocol.Done) {
+	b.plan(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
 	e, r := b.running(from, m.Job, m.Epoch, "done")
 	if r == nil {
 		return
@@ -88,6 +102,9 @@ func (b *Book) done(from Origin, m protocol.Done) {
 		return
 	}
 	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
+	if r.Planned {
+		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
+	}
 	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated = m.Estimated
 	e.rec.State = Ended
