@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
@@ -66,11 +69,13 @@ func gpus(args []string, out io.Writer) error {
 	return lost
 }
 
-// guard is `cluster-agent guard`, which an agent starts for itself.
+// guard is `cluster-agent guard`, which a node's agent starts for itself, or which
+// stands beside it in a container of its own.
 func guard(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent guard", flag.ContinueOnError)
 	fs.SetOutput(out)
 	file := fs.String("state", "", "`FILE` where lowered limits are noted")
+	beats := fs.String("beats", "", "`FILE` that the agent touches (default: it writes to our standard input)")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	period := fs.Duration("period", 10*time.Second, "how long its agent may be silent")
 	if err := fs.Parse(args); err != nil {
@@ -79,5 +84,12 @@ func guard(args []string, out io.Writer) error {
 	if *file == "" || *period <= 0 {
 		return fmt.Errorf("want --state, and a period above 0")
 	}
-	return nvml.Guard(os.Stdin, *period, *library, *file)
+	if *beats == "" {
+		return nvml.Guard(os.Stdin, *period, *library, *file)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return nvml.Watchman(ctx, *beats, *period, *library, *file, func(err error) {
+		fmt.Fprintf(out, "cluster-agent guard: %v; tried again\n", err)
+	})
 }

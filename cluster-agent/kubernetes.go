@@ -21,6 +21,8 @@ type (
 		Class      string            `yaml:"class"`
 		Models     map[string]string `yaml:"models"`
 		Abandon    string            `yaml:"abandon"`
+		Metered    string            `yaml:"metered"`
+		Curves     []string          `yaml:"curves"`
 	}
 )
 
@@ -34,12 +36,18 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
 		Feed: live, Grid: c.Grid.rules(),
 	}
-	if k.Abandon != "" {
-		d, err := time.ParseDuration(k.Abandon)
-		if err != nil || d <= 0 {
-			return site.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q is no time; want 10m, say", k.Abandon)
+	for _, d := range []struct {
+		name, text string
+		to         *time.Duration
+	}{{"abandon", k.Abandon, &x.Abandon}, {"metered", k.Metered, &x.Metered}} {
+		if d.text == "" {
+			continue
 		}
-		x.Abandon = d
+		v, err := time.ParseDuration(d.text)
+		if err != nil || v <= 0 {
+			return site.Config{}, fmt.Errorf("cluster-agent: kubernetes: %s: %q is no time; want 10m, say", d.name, d.text)
+		}
+		*d.to = v
 	}
 	return x.Parties()
 }

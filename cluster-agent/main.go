@@ -30,6 +30,7 @@ const about = `cluster-agent bids for one site of a live federation, and runs wh
   cluster-agent signals --help    read what the configured sources tell of the grid
   cluster-agent gpus              what this machine's GPUs say of themselves
   cluster-agent powercal --help   measure a command under several power limits
+  cluster-agent node --help       keep and measure the cards of one Kubernetes node
 
 SIGTERM and SIGINT end it: its jobs run on in their cluster, and it takes them up
 again when it is started. Exit codes: 0 done; 1 failed; 2 a flag or the
@@ -46,7 +47,7 @@ type options struct {
 }
 
 // tools are the subcommands.
-var tools = map[string]func([]string, io.Writer) error{"signals": signals, "gpus": gpus, "powercal": powercal, "guard": guard}
+var tools = map[string]func([]string, io.Writer) error{"signals": signals, "gpus": gpus, "powercal": powercal, "guard": guard, "node": runNode}
 
 func run(args []string, out io.Writer) int {
 	if len(args) > 0 && tools[args[0]] != nil {

@@ -36,6 +36,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		return 0, h.create(ctx, r)
 	}
 	pods := h.podsOf(name)
+	h.read(r, pods)
 	u := h.object(r)
 	r.seen = r.seen || u != nil
 	if u != nil && !r.equipped && h.cfg.Sharing == DRA {
@@ -46,10 +47,16 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	}
 	if u != nil && r.leaving == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
+			if left := h.unread(r, pods); left > 0 {
+				return left, nil
+			}
 			return 0, h.exit(ctx, r, pods, "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
 			if lost := disturbed(pods); lost == "" {
+				if left := h.unread(r, pods); left > 0 {
+					return left, nil
+				}
 				return 0, h.exit(ctx, r, pods, why)
 			}
 			h.leave(r, protocol.Evicted, disturbed(pods))
@@ -230,10 +237,10 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 		x.Why.Note = x.Why.Note[:500]
 	}
 	if r.since != 0 {
-		x.Draw = h.cfg.Draw(r.launch, r.since, h.cfg.Now())
+		x.Draw, x.Estimated = h.drawn(r, r.since, h.cfg.Now())
 	}
 	if r.stopped {
-		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled"})
+		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
 		return
 	}
 	h.sayLast(r.name, x)
@@ -262,7 +269,8 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		r.told = true
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
-	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.cfg.Draw(r.launch, since, until), Failed: failed})
+	draw, estimated := h.drawn(r, since, until)
+	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: draw, Failed: failed, Estimated: estimated})
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/gridbid/gridbid/cluster-agent/meter"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -162,6 +163,9 @@ func (h *Hands) notes(r *run, node *corev1.Node, p *corev1.Pod, devices []int) m
 		list = append(list, strconv.Itoa(d))
 	}
 	notes := map[string]string{NoteDevices: strings.Join(list, ",")}
+	if cards := h.cards(node, devices); cards != "" {
+		notes[meter.NoteCards] = cards
+	}
 	now := h.cfg.Now().Go()
 	switch h.cfg.Sharing {
 	case HAMi:

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/cluster-agent/meter"
 	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -42,9 +43,12 @@ type Config struct {
 	Life    uint32 // how often these hands were begun anew: see protocol.Mouth
 	Log     *slog.Logger
 	Now     func() protocol.Time
-	// Draw says what a run has drawn, by hour. By default it is what the plan
-	// said: an estimate.
-	Draw func(l protocol.Launch, since, until protocol.Time) []protocol.Slice
+	// Metered is how long after its end a pod's machine may take to write down
+	// what its cards drew: see cluster-agent/kube/node. 0: no machine does that.
+	Metered time.Duration
+	// Draw asks another meter what the pods of a run that hold cards drew, by
+	// hour. Nil, or an error: what machines wrote, or an estimate.
+	Draw func(ctx context.Context, l protocol.Launch, namespace string, pods []string, since, until protocol.Time) ([]protocol.Slice, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -76,9 +80,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = func() protocol.Time { return protocol.At(time.Now()) }
-	}
-	if c.Draw == nil {
-		c.Draw = Planned
 	}
 	return c
 }
@@ -125,6 +126,9 @@ type run struct {
 	stopped  bool             // because it was cancelled
 	given    bool             // said to be lost already
 	deleted  bool             // we asked for that
+
+	held map[string]types.UID      // its pods that were given devices, by name
+	drew map[types.UID]meter.Tally // what their machines wrote
 }
 
 // An ended run is remembered for those who ask how it stands.

@@ -1,14 +1,8 @@
 package nvml
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/power"
@@ -22,13 +16,13 @@ type CapsConfig struct {
 	File    string              // where lowered limits are noted, for who comes after a crash
 }
 
-// Caps sets the power limits of a site's devices: to what the jobs on them were
-// awarded, and below a common ceiling. Make it with [NewCaps], and Restore when
-// done. It is for one goroutine.
+// Caps sets the power limits of a machine's devices: to what the jobs on them were
+// awarded, and below a common ceiling; and holds clocks where a job asks for that.
+// Make it with [NewCaps], and Restore when done. It is for one goroutine.
 type Caps struct {
 	cfg     CapsConfig
 	devices []*capped
-	noted   map[string]protocol.Milliwatts // defaults of lowered devices, by UUID
+	notes   notes
 }
 
 // A capped device is one whose limit is kept.
@@ -37,7 +31,11 @@ type capped struct {
 	limits  Limits
 	want    protocol.Milliwatts // of its job; 0: no cap
 	changed time.Time
-	blocked error // why it cannot be set; it is not tried again
+	blocked error // why its limit cannot be set; it is not tried again
+
+	clock, wantClock int // MHz; 0: as the device likes
+	clocked          time.Time
+	unclocked        error // why its clock cannot be held; it is not tried again
 }
 
 // NewCaps reads the devices' limits and puts back what a former agent left lowered.
@@ -47,11 +45,11 @@ func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 	if cfg.Every == 0 {
 		cfg.Every = time.Second
 	}
-	c := &Caps{cfg: cfg, noted: make(map[string]protocol.Milliwatts)}
+	c := &Caps{cfg: cfg}
 	var errs []error
 	if cfg.File != "" {
 		left, err := restore(devices, cfg.File)
-		maps.Copy(c.noted, left)
+		c.notes = left
 		errs = append(errs, err)
 	}
 	for _, d := range devices {
@@ -69,13 +67,81 @@ func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 // by the next Apply. A limit that the device does not allow is brought into its
 // bounds; a job under a higher limit than awarded is only faster.
 func (c *Caps) Want(uuid string, limit protocol.Milliwatts) error {
+	d, err := c.device(uuid)
+	if err != nil {
+		return err
+	}
+	d.want = limit
+	return d.blocked
+}
+
+// WantClock notes at which clock in MHz a device's job is to be held, or 0 for
+// none. It is set by the next Apply.
+func (c *Caps) WantClock(uuid string, mhz int) error {
+	d, err := c.device(uuid)
+	if err != nil {
+		return err
+	}
+	d.wantClock = mhz
+	return d.unclocked
+}
+
+func (c *Caps) device(uuid string) (*capped, error) {
 	for _, d := range c.devices {
 		if d.dev.UUID() == uuid {
-			d.want = limit
-			return d.blocked
+			return d, nil
 		}
 	}
-	return fmt.Errorf("nvml: no device %q whose limit can be set", uuid)
+	return nil, fmt.Errorf("nvml: no device %q whose limit can be set", uuid)
+}
+
+// SetCeiling replaces the common ceiling; 0 is none. The next Apply keeps it.
+func (c *Caps) SetCeiling(ceiling protocol.Milliwatts) { c.cfg.Ceiling = ceiling }
+
+// Len returns how many devices' limits are kept.
+func (c *Caps) Len() int { return len(c.devices) }
+
+// Total returns what the limits of all devices allow now, together.
+func (c *Caps) Total() (sum protocol.Milliwatts) {
+	for _, d := range c.devices {
+		sum += d.limits.Now
+	}
+	return sum
+}
+
+// Wants returns the least that all limits together can be, and the most that
+// they would be without a ceiling.
+func (c *Caps) Wants() (w power.Want) {
+	for _, d := range c.devices {
+		x := d.asks()
+		w.Least, w.Most = w.Least+x.Least, w.Most+x.Most
+	}
+	return w
+}
+
+// Refresh reads again what is set: others set limits too, and a guard that
+// thought its agent dead has put them back. The next Apply sets what is wanted.
+func (c *Caps) Refresh() error {
+	var errs []error
+	for _, d := range c.devices {
+		if d.blocked != nil {
+			continue
+		}
+		l, err := d.dev.Limits()
+		if err != nil {
+			d.blocked = err
+			errs = append(errs, err)
+			continue
+		}
+		d.limits = l
+	}
+	if c.notes.gone(c.cfg.File) {
+		c.notes = notes{}
+		for _, d := range c.devices {
+			d.clock = 0
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Apply sets what has changed, and returns when to come again: a device's limit
@@ -108,7 +174,53 @@ func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 	if short && again.IsZero() {
 		again = now.Add(c.cfg.Every)
 	}
+	later, err := c.applyClocks(now)
+	if again.IsZero() || !later.IsZero() && later.Before(again) {
+		again = later
+	}
+	return again, errors.Join(append(errs, err)...)
+}
+
+// applyClocks holds and lets go clocks, each device's once in Every.
+func (c *Caps) applyClocks(now time.Time) (again time.Time, err error) {
+	var errs []error
+	for _, d := range c.devices {
+		if d.unclocked != nil || d.clock == d.wantClock {
+			continue
+		}
+		if due := d.clocked.Add(c.cfg.Every); !d.clocked.IsZero() && now.Before(due) {
+			if again.IsZero() || due.Before(again) {
+				again = due
+			}
+			continue
+		}
+		if err := c.hold(d, d.wantClock); err != nil {
+			errs, d.unclocked = append(errs, err), err
+			continue
+		}
+		d.clocked = now
+	}
 	return again, errors.Join(errs...)
+}
+
+// hold holds a device's clock, or lets it go with 0. What is held is noted
+// before, and struck out after it was let go.
+func (c *Caps) hold(d *capped, mhz int) error {
+	if mhz == 0 {
+		if err := d.dev.UnlockClocks(); err != nil {
+			return err
+		}
+		d.clock = 0
+		return c.notes.strikeClock(c.cfg.File, d.dev.UUID())
+	}
+	if err := c.notes.clock(c.cfg.File, d.dev.UUID()); err != nil {
+		return err
+	}
+	if err := d.dev.LockClocks(mhz, mhz); err != nil {
+		return errors.Join(err, c.notes.strikeClock(c.cfg.File, d.dev.UUID()))
+	}
+	d.clock = mhz
+	return nil
 }
 
 // targets returns the limit of each device.
@@ -116,14 +228,7 @@ func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	wants := make([]power.Want, len(c.devices))
 	ceiling := c.cfg.Ceiling
 	for i, d := range c.devices {
-		most := d.limits.Default
-		if d.want > 0 {
-			most = max(d.limits.Least, min(d.want, d.limits.Default))
-		}
-		wants[i] = power.Want{Least: d.limits.Least, Most: max(most, d.limits.Least)}
-		if d.blocked != nil { // it draws what it is allowed to now
-			wants[i] = power.Want{Least: d.limits.Now, Most: d.limits.Now}
-		}
+		wants[i] = d.asks()
 		if c.cfg.Ceiling == 0 {
 			ceiling += wants[i].Most
 		}
@@ -135,11 +240,23 @@ func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	return limits, nil
 }
 
+// asks is what a device's limit may be.
+func (d *capped) asks() power.Want {
+	if d.blocked != nil { // it draws what it is allowed to now
+		return power.Want{Least: d.limits.Now, Most: d.limits.Now}
+	}
+	most := d.limits.Default
+	if d.want > 0 {
+		most = max(d.limits.Least, min(d.want, d.limits.Default))
+	}
+	return power.Want{Least: d.limits.Least, Most: max(most, d.limits.Least)}
+}
+
 // set changes one limit. What is lowered is noted before, and struck out after
 // its default is back.
 func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 	if limit != d.limits.Default {
-		if err := c.note(d.dev.UUID(), d.limits.Default); err != nil {
+		if err := c.notes.limit(c.cfg.File, d.dev.UUID(), d.limits.Default); err != nil {
 			return err
 		}
 	}
@@ -148,15 +265,19 @@ func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 	}
 	d.limits.Now, d.changed = limit, now
 	if limit == d.limits.Default {
-		return c.strike(d.dev.UUID())
+		return c.notes.strikeLimit(c.cfg.File, d.dev.UUID())
 	}
 	return nil
 }
 
-// Restore gives every device its default limit back, whatever is wanted.
+// Restore gives every device its default limit and its clocks back, whatever is
+// wanted.
 func (c *Caps) Restore() error {
 	var errs []error
 	for _, d := range c.devices {
+		if d.clock != 0 && d.unclocked == nil {
+			errs = append(errs, c.hold(d, 0))
+		}
 		if d.limits.Now != d.limits.Default && d.blocked == nil {
 			errs = append(errs, c.set(d, d.limits.Default, d.changed))
 		}
@@ -164,76 +285,5 @@ func (c *Caps) Restore() error {
 	return errors.Join(errs...)
 }
 
-func (c *Caps) note(uuid string, limit protocol.Milliwatts) error {
-	if _, ok := c.noted[uuid]; ok || c.cfg.File == "" {
-		return nil
-	}
-	c.noted[uuid] = limit
-	return write(c.cfg.File, c.noted)
-}
-
-func (c *Caps) strike(uuid string) error {
-	if _, ok := c.noted[uuid]; !ok || c.cfg.File == "" {
-		return nil
-	}
-	delete(c.noted, uuid)
-	return write(c.cfg.File, c.noted)
-}
-
-// restore sets the defaults that stand in a file, and strikes them out. What is
-// left are devices that are not here, or could not be set.
-func restore(devices []Device, file string) (left map[string]protocol.Milliwatts, err error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("nvml: %w", err)
-	}
-	if err := json.Unmarshal(text, &left); err != nil {
-		return nil, fmt.Errorf("nvml: %s is not what an agent wrote: %w: set the limits of the devices by hand (nvidia-smi -pl) and delete it", file, err)
-	}
-	var errs []error
-	for _, d := range devices {
-		limit, ok := left[d.UUID()]
-		if !ok {
-			continue
-		}
-		if err := d.SetLimit(limit); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		delete(left, d.UUID())
-	}
-	return left, errors.Join(append(errs, write(file, left))...)
-}
-
-// write replaces a file whole. Limits that are lowered must be noted on disk
-// before they are, so it is synced.
-func write(file string, noted map[string]protocol.Milliwatts) error {
-	if len(noted) == 0 {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("nvml: %w", err)
-		}
-		return nil
-	}
-	text, err := json.Marshal(noted)
-	if err != nil {
-		return fmt.Errorf("nvml: %w", err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".limits-*")
-	if err != nil {
-		return fmt.Errorf("nvml: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("nvml: %w", err), os.Remove(f.Name()))
-	}
-	return nil
-}
-
 // Lowered returns the devices whose limits are noted as lowered, by UUID.
-func (c *Caps) Lowered() []string { return slices.Sorted(maps.Keys(c.noted)) }
+func (c *Caps) Lowered() []string { return c.notes.lowered() }

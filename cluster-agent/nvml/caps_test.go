@@ -233,14 +233,14 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 	}
 	r.Close()
 	w.GPU[1].Limit = 250_000
-	if err := os.WriteFile(file, []byte(`{"GPU-1":700000,"GPU-elsewhere":300000}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-1":700000,"GPU-elsewhere":300000}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c = newCaps(t, devices, CapsConfig{File: file})
 	if l := c.Lowered(); w.GPU[1].Limit != 700_000 || len(l) != 1 || l[0] != "GPU-elsewhere" {
 		t.Errorf("a new agent finds limit %d, and notes %v", w.GPU[1].Limit, l)
 	}
-	if err := os.WriteFile(file, []byte(`{"GPU-1":"high"}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-1":"high"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := NewCaps(devices, CapsConfig{File: file}); err == nil || !strings.Contains(err.Error(), file) {

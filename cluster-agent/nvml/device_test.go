@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/cluster-agent/nvml/nvmltest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -63,7 +64,7 @@ int nvmlDeviceGetName(void*h,char*s,unsigned n){s[0]='x';s[1]=0;return 0;} int n
 func TestADeviceIsReadAsItIs(t *testing.T) {
 	library, w := standin(t, 2)
 	d := open(t, library)[1]
-	w.GPU[1] = gpu{Least: 200_000, Most: 700_000, Usual: 650_000, Limit: 500_000, Demand: 600_000, Util: 87, MemoryUtil: 31, Clock: 1755, Celsius: 66, Used: 12 << 30, At: 0}
+	w.GPU[1] = nvmltest.GPU{Least: 200_000, Most: 700_000, Usual: 650_000, Limit: 500_000, Demand: 600_000, Util: 87, MemoryUtil: 31, Clock: 1755, Celsius: 66, Used: 12 << 30, At: 0}
 	w.Now = 10
 	got, err := d.Read()
 	want := Reading{Power: 500_000, Energy: 5_000_000, Busy: 870, MemoryBusy: 310, Used: 12 << 10, Total: 80 << 10, Temperature: 66, Clock: 1755, MemoryClock: 1755, Limit: 500_000}

@@ -1,6 +1,7 @@
 package nvml
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,11 @@ func Guard(beats io.Reader, period time.Duration, library, file string) error {
 		}
 		break
 	}
+	return putBack(library, file)
+}
+
+// putBack restores what is noted in a file.
+func putBack(library, file string) error {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return nil // nothing is lowered
 	}
@@ -52,6 +58,48 @@ func Guard(beats io.Reader, period time.Duration, library, file string) error {
 	devices, err := lib.Devices()
 	_, again := restore(devices, file)
 	return errors.Join(err, again, lib.Close())
+}
+
+// Watchman is a guard for an agent in another container: what kills one container
+// kills all its processes. The agent beats by touching a file. Each time that it
+// has not been touched for a period, what is noted is put back. It ends with ctx,
+// and then waits no longer than a period for the agent to put all back by itself.
+func Watchman(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
+	var touched, seen time.Time
+	back := true // what was noted was put back since the last beat
+	for begun := time.Now(); ; {
+		if st, err := os.Stat(beats); err == nil && !st.ModTime().Equal(touched) {
+			touched, seen, back = st.ModTime(), time.Now(), false
+		}
+		if seen.IsZero() { // an agent before us may have died with its guard
+			seen, back = begun, false
+		}
+		silent := time.Since(seen) >= period*9/10 // a look is a tenth
+		if silent && !back {
+			err := putBack(library, file)
+			if back = err == nil; !back {
+				say(err)
+			}
+		}
+		_, err := os.Stat(file)
+		if ctx.Err() != nil && (silent || errors.Is(err, os.ErrNotExist)) {
+			return putBack(library, file)
+		}
+		time.Sleep(period / 10)
+	}
+}
+
+// Beat touches the file by which a [Watchman] knows that its agent lives.
+func Beat(file string) error {
+	now := time.Now()
+	err := os.Chtimes(file, now, now)
+	if errors.Is(err, os.ErrNotExist) {
+		err = os.WriteFile(file, nil, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("nvml: %w", err)
+	}
+	return nil
 }
 
 // A Watch is a guard process that an agent has started.

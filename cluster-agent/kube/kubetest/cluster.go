@@ -86,23 +86,23 @@ func (c *Cluster) AddNode(name string) {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.nvidia.com", NodeName: &name, Pool: resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1}}}
 	for d := range 8 {
-		slice.Spec.Devices = append(slice.Spec.Devices, device(fmt.Sprintf("gpu%d", d)))
+		slice.Spec.Devices = append(slice.Spec.Devices, device(d))
 	}
 	_, err = c.Client.ResourceV1().ResourceSlices().Create(c.Context(), slice, metav1.CreateOptions{})
 	c.Must(err)
 }
 
 // device is an H100 that can be shared by thousandths and MiB.
-func device(name string) resourcev1.Device {
-	shared, product := true, "NVIDIA H100 80GB HBM3"
+func device(index int) resourcev1.Device {
+	shared, product, uuid := true, "NVIDIA H100 80GB HBM3", fmt.Sprintf("GPU-%d", index)
 	capacity := func(all, step string) resourcev1.DeviceCapacity {
 		a, s := resource.MustParse(all), resource.MustParse(step)
 		return resourcev1.DeviceCapacity{Value: a, RequestPolicy: &resourcev1.CapacityRequestPolicy{
 			Default: &a, ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: &s, Step: &s}}}
 	}
 	return resourcev1.Device{
-		Name: name, AllowMultipleAllocations: &shared,
-		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"productName": {StringValue: &product}},
+		Name: fmt.Sprintf("gpu%d", index), AllowMultipleAllocations: &shared,
+		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"productName": {StringValue: &product}, "uuid": {StringValue: &uuid}},
 		Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"milli": capacity("1000", "10"), "memory": capacity("80Gi", "1Mi")},
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	authv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,8 +26,29 @@ import (
 // as it stands; it uses nothing that Go's own templates lack.
 func (c *Cluster) Rights(sharing string, namespaces ...string) (file string) {
 	c.Helper()
+	c.render("rbac.yaml", sharing, namespaces)
+	return c.account("agent", nil)
+}
+
+// NodeRights gives the account of a node's daemon what the chart gives it, and
+// returns a kubeconfig file of one that runs on a node: its token is bound to a
+// pod there.
+func (c *Cluster) NodeRights(node string, namespaces ...string) (file string) {
+	c.Helper()
+	c.render("node-rbac.yaml", "", namespaces)
+	p, err := c.Client.CoreV1().Pods("default").Create(c.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "daemon-" + node},
+		Spec:       corev1.PodSpec{NodeName: node, ServiceAccountName: "agent-node", Containers: []corev1.Container{{Name: "node", Image: "registry.example.com/agent:1"}}},
+	}, metav1.CreateOptions{})
+	c.Must(err)
+	return c.account("agent-node", &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID})
+}
+
+// render creates what a page of the chart says, unless it is there.
+func (c *Cluster) render(file, sharing string, namespaces []string) {
+	c.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../../deploy/chart/templates/rbac.yaml"))
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../../deploy/chart/templates", file))
 	c.Must(err)
 	t, err := template.New("rbac").Parse(string(text))
 	c.Must(err)
@@ -37,13 +60,23 @@ func (c *Cluster) Rights(sharing string, namespaces ...string) (file string) {
 	for _, part := range strings.Split(page.String(), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
-		gvr := schema.GroupVersionResource{Group: u.GroupVersionKind().Group, Version: "v1", Resource: strings.ToLower(u.GetKind()) + "s"}
-		_, err := c.Dynamic.Resource(gvr).Namespace(u.GetNamespace()).Create(c.Context(), u, metav1.CreateOptions{})
-		c.Must(err)
+		plural := strings.ToLower(u.GetKind()) + "s"
+		if cut, ok := strings.CutSuffix(plural, "ys"); ok {
+			plural = cut + "ies"
+		}
+		gvr := schema.GroupVersionResource{Group: u.GroupVersionKind().Group, Version: "v1", Resource: plural}
+		if _, err := c.Dynamic.Resource(gvr).Namespace(u.GetNamespace()).Create(c.Context(), u, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+			c.Must(err)
+		}
 	}
+}
+
+// account returns a kubeconfig file of an account.
+func (c *Cluster) account(name string, bound *authv1.BoundObjectReference) (file string) {
+	c.Helper()
 	hour := int64(time.Hour / time.Second)
-	token, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(c.Context(), "agent",
-		&authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &hour}}, metav1.CreateOptions{})
+	token, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(c.Context(), name,
+		&authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &hour, BoundObjectRef: bound}}, metav1.CreateOptions{})
 	c.Must(err)
 	file = filepath.Join(c.TempDir(), "kubeconfig")
 	c.Must(os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1

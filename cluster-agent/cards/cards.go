@@ -1,0 +1,322 @@
+// Package cards keeps the GPUs of one machine for the jobs that hold them: under
+// the caps that the market awarded, and below the machine's part of its site's
+// ceiling; and it counts what each job's part of them drew.
+//
+// What it promises:
+//   - energy is the cards' own counters, split among those that hold a card by
+//     what they bought of it, above what it draws idle. Nothing is counted twice,
+//     and nothing is lost when whoever counts is killed and begins again;
+//   - a card that cannot be read or set is named, once, and jobs on it are
+//     marked: what is not measured is never called so;
+//   - a card that nobody holds has its default limit and its own clock.
+//
+// Which pods there are is told by cluster-agent/kube/node.
+package cards
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Holder is a pod that holds cards.
+type Holder struct {
+	Name  string   // that tells it from all others
+	Cards []string // UUIDs
+	Milli protocol.Milli
+	Plan  meter.Plan
+	Tally meter.Tally // what was counted before
+}
+
+// A State is how a holder's cards stand, for people.
+type State struct {
+	Set bool   // its cap is kept
+	Why string // "NotPermitted", or another one word
+	Say string // in words
+}
+
+// Config is how cards are kept. Its zero will do.
+type Config struct {
+	Caps nvml.CapsConfig
+	// Clock returns the clock in MHz by which a cap is kept on a card of a model
+	// instead of a power limit, or 0: see [nvml.Curve.Clock]. Nil is none.
+	Clock func(model string, cap protocol.Milliwatts) int
+}
+
+// Cards are the GPUs of one machine. Make them with [New]. They are for one
+// goroutine.
+type Cards struct {
+	cfg   Config
+	caps  *nvml.Caps
+	all   []nvml.Device
+	holds map[string]*hold
+	lost  map[string]error // what a card said when it was read last, if it said no
+	draws map[string]draw  // of cards without an energy counter
+}
+
+// A hold is a holder with what was read of its cards when it was counted last.
+type hold struct {
+	Holder
+	marks map[string]mark
+	state map[string]error // why a cap is not kept, by card
+}
+
+type mark struct {
+	at     protocol.Time
+	energy protocol.Millijoules
+}
+
+// A draw sums power up where a card does not count energy.
+type draw struct {
+	mark
+	power protocol.Milliwatts
+}
+
+// New takes the cards of a machine into care. What a former agent left lowered is
+// put back. The error names cards whose limits cannot be read; the others are
+// kept all the same.
+func New(devices []nvml.Device, cfg Config) (*Cards, error) {
+	caps, err := nvml.NewCaps(devices, cfg.Caps)
+	return &Cards{
+		cfg: cfg, caps: caps, all: devices, holds: make(map[string]*hold), lost: make(map[string]error), draws: make(map[string]draw),
+	}, err
+}
+
+// UUID returns that of the card at an index, as the driver counts.
+func (c *Cards) UUID(index int) (string, bool) {
+	for _, d := range c.all {
+		if d.Index() == index {
+			return d.UUID(), true
+		}
+	}
+	return "", false
+}
+
+// Limits returns the power limits of all cards, for who shares a ceiling.
+func (c *Cards) Limits() *nvml.Caps { return c.caps }
+
+// Keep is told who holds cards now, counts what was drawn until now, and sets
+// limits. It returns when to come again to set the rest, zero for nothing, and
+// what went wrong since last time.
+func (c *Cards) Keep(now protocol.Time, holders []Holder) (again time.Time, err error) {
+	errs := []error{c.adopt(now, holders), c.count(now)}
+	for name := range c.holds {
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.Name == name }) {
+			delete(c.holds, name)
+		}
+	}
+	errs = append(errs, c.caps.Refresh())
+	c.want()
+	again, err = c.caps.Apply(now.Go())
+	c.want() // it says now what could not be set
+	return again, errors.Join(append(errs, err)...)
+}
+
+// adopt takes up those that are new. Of one that was counted before, all since
+// then is its own; of one that has just begun, all from now on.
+func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
+	var errs []error
+	for _, x := range holders {
+		if c.holds[x.Name] != nil {
+			continue
+		}
+		h := &hold{Holder: x, marks: make(map[string]mark), state: make(map[string]error)}
+		for _, uuid := range x.Cards {
+			energy, before := x.Tally.Counters[uuid]
+			if before {
+				h.marks[uuid] = mark{x.Tally.Until, energy}
+				continue
+			}
+			if e, err := c.energy(now, uuid); err == nil {
+				h.marks[uuid] = mark{now, e}
+			} else {
+				h.Tally.Miss(err.Error())
+				errs = append(errs, err)
+			}
+		}
+		h.Tally.Until = max(h.Tally.Until, now)
+		c.holds[x.Name] = h
+	}
+	return errors.Join(errs...)
+}
+
+// count gives each holder its part of what its cards drew since they were
+// counted last.
+func (c *Cards) count(now protocol.Time) error {
+	var errs []error
+	for _, d := range c.all {
+		uuid := d.UUID()
+		on := c.on(uuid)
+		if len(on) == 0 {
+			delete(c.draws, uuid)
+			continue
+		}
+		energy, err := c.energy(now, uuid)
+		if err != nil && (c.lost[uuid] == nil || c.lost[uuid].Error() != err.Error()) {
+			errs = append(errs, err)
+		}
+		c.lost[uuid] = err
+		var all protocol.Milli
+		for _, h := range on {
+			all += h.Milli
+		}
+		for _, h := range on {
+			if err != nil {
+				h.Tally.Miss(err.Error())
+				continue
+			}
+			h.take(now, uuid, energy, all)
+		}
+	}
+	for _, h := range c.holds {
+		h.Tally.Until = max(h.Tally.Until, now)
+	}
+	return errors.Join(errs...)
+}
+
+// take adds a holder's part of a card.
+func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules, all protocol.Milli) {
+	m, ok := h.marks[uuid]
+	h.marks[uuid] = mark{now, energy}
+	if h.Tally.Counters == nil {
+		h.Tally.Counters = make(map[string]protocol.Millijoules)
+	}
+	h.Tally.Counters[uuid] = energy
+	switch {
+	case !ok || now < m.at:
+		h.Tally.Miss("card " + uuid + " was not read when the job began")
+	case energy < m.energy:
+		h.Tally.Miss("the energy counter of card " + uuid + " began anew")
+	default:
+		idle := protocol.Millijoules(int64(h.Plan.Idle) * int64(now-m.at) / 1000)
+		mine := max(0, energy-m.energy-idle) * protocol.Millijoules(h.Milli) / protocol.Millijoules(max(all, 1))
+		h.Tally.Add(m.at, now, mine)
+	}
+}
+
+// energy is what a card has drawn since some instant in the past: by its own
+// counter, or where it has none by its power, which is taken to be even between
+// two looks.
+func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, error) {
+	i := slices.IndexFunc(c.all, func(d nvml.Device) bool { return d.UUID() == uuid })
+	if i < 0 {
+		return 0, fmt.Errorf("cards: no card %s on this machine", uuid)
+	}
+	r, err := c.all[i].Read()
+	if err != nil {
+		return 0, err
+	}
+	if !slices.Contains(r.Missing, "energy") {
+		return r.Energy, nil
+	}
+	if slices.Contains(r.Missing, "power") {
+		return 0, fmt.Errorf("cards: card %s tells neither energy nor power: %w", uuid, nvml.ErrNotSupported)
+	}
+	d, ok := c.draws[uuid]
+	if ok && now > d.at {
+		d.energy += protocol.Millijoules(int64(d.power+r.Power) / 2 * int64(now-d.at) / 1000)
+	}
+	d.at, d.power = now, r.Power
+	c.draws[uuid] = d
+	return d.energy, nil
+}
+
+// on returns who holds a card, by name.
+func (c *Cards) on(uuid string) (on []*hold) {
+	for _, h := range c.holds {
+		if slices.Contains(h.Cards, uuid) {
+			on = append(on, h)
+		}
+	}
+	slices.SortFunc(on, func(x, y *hold) int { return strings.Compare(x.Name, y.Name) })
+	return on
+}
+
+// want says under what each card is to be: the highest cap of those that hold
+// it, since a job under a higher one than awarded is only faster.
+func (c *Cards) want() {
+	for _, d := range c.all {
+		limit, clock := protocol.Milliwatts(0), 0
+		for i, h := range c.on(d.UUID()) {
+			mine, mhz := h.Plan.Cap, 0
+			if c.cfg.Clock != nil && mine > 0 {
+				mhz = c.cfg.Clock(d.Model(), mine)
+			}
+			if mhz > 0 {
+				mine = 0 // kept by the clock
+			}
+			if i == 0 {
+				limit, clock = mine, mhz
+				continue
+			}
+			if limit > 0 {
+				limit = max(limit, mine)
+			}
+			if mine == 0 {
+				limit = 0
+			}
+			if clock > 0 {
+				clock = max(clock, mhz)
+			}
+			if mhz == 0 {
+				clock = 0
+			}
+		}
+		err := errors.Join(c.caps.Want(d.UUID(), limit), c.caps.WantClock(d.UUID(), clock))
+		if limit == 0 && clock == 0 {
+			err = nil // nothing is asked of it
+		}
+		for _, h := range c.on(d.UUID()) {
+			h.state[d.UUID()] = err
+		}
+	}
+}
+
+// State says how a holder's cards stand.
+func (c *Cards) State(name string) State {
+	h := c.holds[name]
+	if h == nil {
+		return State{Why: "Unknown", Say: "nobody holds cards under that name"}
+	}
+	for _, uuid := range h.Cards {
+		err := h.state[uuid]
+		if err == nil {
+			err = c.lost[uuid]
+		}
+		if err == nil {
+			continue
+		}
+		why := "CannotBeSet"
+		for _, k := range []struct {
+			err  error
+			word string
+		}{{nvml.ErrNotPermitted, "NotPermitted"}, {nvml.ErrLost, "CardLost"}, {nvml.ErrNotSupported, "NotSupported"}} {
+			if errors.Is(err, k.err) {
+				why = k.word
+			}
+		}
+		return State{Why: why, Say: err.Error()}
+	}
+	if h.Plan.Cap == 0 {
+		return State{Set: true, Why: "NoCap", Say: "cards under their default limit: " + strings.Join(h.Cards, ", ")}
+	}
+	return State{Set: true, Why: "Capped", Say: fmt.Sprintf("each of %s under %.0f W at most", strings.Join(h.Cards, ", "), float64(h.Plan.Cap)/1000)}
+}
+
+// Tally returns what a holder drew, as of the last Keep.
+func (c *Cards) Tally(name string) (meter.Tally, bool) {
+	h := c.holds[name]
+	if h == nil {
+		return meter.Tally{}, false
+	}
+	return h.Tally, true
+}
+
+// Restore puts all limits and clocks back.
+func (c *Cards) Restore() error { return c.caps.Restore() }

@@ -1,0 +1,146 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// plan is what the machine of a launch is told of its cards.
+func (h *Hands) plan(l protocol.Launch) meter.Plan {
+	g, _ := h.cfg.Power.Lookup(l.Model)
+	return meter.Plan{Cap: l.Cap, Idle: g.Idle}
+}
+
+// cards are the UUIDs of a node's devices, or "" if they are not known: with a
+// device plugin the kubelet chooses.
+func (h *Hands) cards(node *corev1.Node, devices []int) string {
+	var uuids []string
+	for _, d := range devices {
+		uuid := ""
+		switch h.cfg.Sharing {
+		case DRA:
+			if all := h.devices(node.Name); d < len(all) {
+				if a := all[d].Attributes["uuid"]; a.StringValue != nil {
+					uuid = *a.StringValue
+				}
+			}
+		case HAMi:
+			if all := hamiNode(node); d < len(all) {
+				uuid = all[d].ID
+			}
+		}
+		if uuid == "" {
+			return ""
+		}
+		uuids = append(uuids, uuid)
+	}
+	return strings.Join(uuids, ",")
+}
+
+// read takes in what machines have written of a run's pods: pods go, and what
+// they drew must not go with them.
+func (h *Hands) read(r *run, pods []*corev1.Pod) {
+	for _, p := range pods {
+		if len(indexes(p)) > 0 {
+			if r.held == nil {
+				r.held = make(map[string]types.UID)
+			}
+			r.held[p.Name] = p.UID
+		}
+		text := p.Annotations[meter.NoteDrew]
+		if text == "" {
+			continue
+		}
+		t, err := meter.Read(text)
+		if err != nil {
+			h.cfg.Log.Warn("what a pod drew cannot be read", "pod", p.Name, "error", err)
+			continue
+		}
+		if r.drew == nil {
+			r.drew = make(map[types.UID]meter.Tally)
+		}
+		r.drew[p.UID] = t
+	}
+}
+
+// unread is how long to wait for what machines have yet to write of a run that
+// has ended; 0 is not at all.
+func (h *Hands) unread(r *run, pods []*corev1.Pod) time.Duration {
+	if h.cfg.Metered == 0 {
+		return 0
+	}
+	for _, p := range pods {
+		if len(indexes(p)) > 0 && !r.drew[p.UID].Final {
+			if left := h.cfg.Metered - h.cfg.Now().Sub(ends(p)); left > 0 {
+				return left
+			}
+		}
+	}
+	return 0
+}
+
+// ends is when a pod ended, as far as it says.
+func ends(p *corev1.Pod) (last protocol.Time) {
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil {
+			last = max(last, protocol.At(t.FinishedAt.Time))
+		}
+	}
+	if last == 0 {
+		last = started(p)
+	}
+	return last
+}
+
+// drawn is what a run drew, and whether that is an estimate: by the meter that
+// the configuration names, or else by what its machines wrote, or else by what
+// its plan said. The cores of a job with cards have no meter of their own;
+// they are a small part, and counted by the power model.
+func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
+	if h.cfg.Draw != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		draw, err := h.cfg.Draw(ctx, r.launch, r.space, sorted(r.held), since, until)
+		if err == nil {
+			return draw, false
+		}
+		h.cfg.Log.Warn("a run was not metered; its plan counts", "run", r.name, "error", err)
+	}
+	var all meter.Tally
+	told := until // all of it was told until then
+	for _, name := range sorted(r.held) {
+		t := r.drew[r.held[name]]
+		switch {
+		case t.Missing != "":
+			told = since
+		case !t.Final:
+			told = min(told, max(since, t.Until))
+		}
+		estimated = estimated || t.Missing != "" || !t.Final
+		for _, s := range t.Drew {
+			all.Add(s.Hour, s.Hour, s.Energy)
+		}
+	}
+	if len(r.held) == 0 || told <= since {
+		return Planned(r.launch, since, until), true
+	}
+	cores := int64(r.launch.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000
+	for _, s := range Planned(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, told) {
+		all.Add(s.Hour, s.Hour, s.Energy)
+	}
+	for _, s := range Planned(r.launch, told, until) {
+		all.Add(s.Hour, s.Hour, s.Energy)
+	}
+	slices.SortFunc(all.Drew, func(x, y protocol.Slice) int { return cmp.Compare(x.Hour, y.Hour) })
+	return all.Drew, estimated
+}

@@ -1,0 +1,189 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon = protocol.Time(1_767_355_200_000) // 2026-01-02T12:00:00Z
+
+// A card is one whose limit is a number. Real calls are tested in nvml, and a
+// real ConfigMap in this package on a control plane.
+type card struct {
+	nvml.Device
+	id    string
+	limit protocol.Milliwatts
+}
+
+func (c *card) UUID() string { return c.id }
+func (c *card) Limits() (nvml.Limits, error) {
+	return nvml.Limits{Least: 200_000, Most: 700_000, Default: 700_000, Now: c.limit}, nil
+}
+func (c *card) SetLimit(l protocol.Milliwatts) error { c.limit = l; return nil }
+
+// A book is a Store in memory, which can be out of reach.
+type book struct {
+	rows    map[string]string
+	version int
+	away    bool
+}
+
+func (b *book) Load(context.Context) (map[string]string, string, error) {
+	if b.away {
+		return nil, "", errors.New("no answer")
+	}
+	return maps.Clone(b.rows), strconv.Itoa(b.version), nil
+}
+
+func (b *book) Save(_ context.Context, rows map[string]string, version string) error {
+	if b.away || version != strconv.Itoa(b.version) {
+		return errors.New("conflict, or no answer")
+	}
+	b.rows, b.version = maps.Clone(rows), b.version+1
+	return nil
+}
+
+func (b *book) held(t interface{ Fatal(...any) }) (sum protocol.Milliwatts) {
+	for _, text := range b.rows {
+		var r row
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		sum += r.Held
+	}
+	return sum
+}
+
+// A machine is one node's cards with its budget.
+type machine struct {
+	*Budget
+	caps *nvml.Caps
+}
+
+func newMachine(t interface{ Fatal(...any) }, name string, cards int, store Store, ceiling protocol.Milliwatts) machine {
+	var devices []nvml.Device
+	for i := range cards {
+		devices = append(devices, &card{id: fmt.Sprint(name, "/", i), limit: 700_000})
+	}
+	caps, err := nvml.NewCaps(devices, nvml.CapsConfig{Every: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machine{&Budget{Store: store, Node: name, Ceiling: ceiling}, caps}
+}
+
+// round is what a daemon does in one: cards first, then the book.
+func (m machine) round(t interface{ Fatal(...any) }, now protocol.Time) (again bool, err error) {
+	if _, err := m.caps.Apply(now.Go()); err != nil {
+		t.Fatal(err)
+	}
+	at, err := m.keep(context.Background(), m.caps, now, time.Time{})
+	return !at.IsZero(), err
+}
+
+// Whatever jobs come and go, in whatever order nodes look at the book, and
+// however often it cannot be reached: limits of all nodes together stay below
+// the ceiling from when each has begun, and in the end all of it that is wanted
+// is given out, evenly by card.
+func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := &book{}
+		sizes := []int{1, 2, 4}
+		const ceiling = 2_800_000 // of 4.9 MW
+		var all []machine
+		for i, n := range sizes {
+			all = append(all, newMachine(t, fmt.Sprint("n", i), n, store, ceiling))
+		}
+		now := noon
+		total := func() (sum protocol.Milliwatts) {
+			for _, m := range all {
+				sum += m.caps.Total()
+			}
+			return sum
+		}
+		for _, m := range all { // each comes down to its lowest before it asks for more
+			_, _ = m.round(t, now)
+			now = now.Add(time.Second)
+			_, _ = m.round(t, now)
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 5000).Draw(t, "ms")) * time.Millisecond)
+			m := rapid.SampledFrom(all).Draw(t, "node")
+			if rapid.Bool().Draw(t, "a job comes or goes") {
+				i := rapid.IntRange(0, m.caps.Len()-1).Draw(t, "card")
+				_ = m.caps.Want(fmt.Sprint(m.Node, "/", i), protocol.Milliwatts(rapid.IntRange(0, 700).Draw(t, "watts"))*1000)
+			}
+			store.away = rapid.IntRange(0, 9).Draw(t, "away") == 0
+			_, _ = m.round(t, now)
+			if total() > ceiling || store.held(t) > ceiling {
+				t.Fatalf("limits sum to %d, the book to %d mW", total(), store.held(t))
+			}
+		}
+		store.away = false
+		for i := 0; i < 40; i++ {
+			now = now.Add(time.Second)
+			for _, m := range all {
+				_, _ = m.round(t, now)
+			}
+		}
+		var most protocol.Milliwatts
+		for _, m := range all {
+			most += m.caps.Wants().Most
+		}
+		if got, want := total(), min(most, ceiling); got > ceiling || got < want-20_000 {
+			t.Fatalf("limits sum to %d mW in the end; want nearly %d", got, want)
+		}
+	})
+}
+
+func TestANodeThatIsGoneOrCutOffHoldsNothing(t *testing.T) {
+	store := &book{}
+	a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
+	now := noon
+	rounds := func(n int, ms ...machine) {
+		for range n {
+			now = now.Add(30 * time.Second)
+			for _, m := range ms {
+				_, _ = m.round(t, now)
+			}
+		}
+	}
+	rounds(10, a, b)
+	if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
+		t.Fatalf("%d and %d, want half each", a.caps.Total(), b.caps.Total())
+	}
+	rounds(22, a) // b is silent for eleven minutes
+	if a.caps.Total() != 2_800_000 {
+		t.Errorf("%d, want all of it", a.caps.Total())
+	}
+	store.away = true
+	rounds(12, b)
+	if b.caps.Total() != 800_000 {
+		t.Errorf("a node that is cut off has %d, want its lowest", b.caps.Total())
+	}
+	store.away = false
+	rounds(10, a, b)
+	if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
+		t.Errorf("%d and %d after it came back", a.caps.Total(), b.caps.Total())
+	}
+	low := newMachine(t, "c", 4, store, 2_000_000) // three times 800 W are too much
+	_, _ = low.round(t, now)
+	if _, err := low.round(t, now); err == nil || low.caps.Total() != 800_000 {
+		t.Errorf("a ceiling that cannot be kept: %v, %d", err, low.caps.Total())
+	}
+	store.rows["x"] = "nonsense"
+	if _, err := a.round(t, now.Add(time.Hour)); err == nil {
+		t.Error("a row that cannot be read is passed over")
+	}
+}

@@ -1,0 +1,55 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// KubeletSocket is where a kubelet says what it gave to whom.
+const KubeletSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+// A Kubelet is asked which cards it gave a pod, where a device plugin lets it
+// choose. It speaks on a socket of its own node alone.
+type Kubelet struct{ Socket string }
+
+// Chosen returns the UUIDs of a pod's cards. It is an error while the kubelet has
+// given it none.
+func (k Kubelet) Chosen(ctx context.Context, p *corev1.Pod) (uuids []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := grpc.NewClient("unix://"+k.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("node: kubelet: %w", err)
+	}
+	defer conn.Close()
+	list, err := podresources.NewPodResourcesListerClient(conn).List(ctx, &podresources.ListPodResourcesRequest{}, grpc.MaxCallRecvMsgSize(16<<20))
+	if err != nil {
+		return nil, fmt.Errorf("node: kubelet: %w", err)
+	}
+	for _, r := range list.GetPodResources() {
+		if r.GetNamespace() != p.Namespace || r.GetName() != p.Name {
+			continue
+		}
+		for _, c := range r.GetContainers() {
+			for _, d := range c.GetDevices() {
+				if !strings.HasPrefix(d.GetResourceName(), "nvidia.com/") {
+					continue
+				}
+				for _, id := range d.GetDeviceIds() {
+					uuid, _, _ := strings.Cut(id, "::") // replicas of one card, by time slices
+					uuids = append(uuids, uuid)
+				}
+			}
+		}
+	}
+	if len(uuids) == 0 {
+		return nil, fmt.Errorf("node: the kubelet has given pod %s no card yet", p.Name)
+	}
+	return uuids, nil
+}

@@ -1,0 +1,406 @@
+//go:build kube && linux && cgo
+
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
+	"github.com/gridbid/gridbid/cluster-agent/kube/node"
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/cluster-agent/nvml/nvmltest"
+	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// period is that of the guard.
+const period = 2 * time.Second
+
+// TestMain plays a daemon and its guard in processes of their own, so that they
+// can be killed.
+func TestMain(m *testing.M) {
+	library, file := os.Getenv("NODE_LIBRARY"), os.Getenv("NODE_FILE")
+	var err error
+	switch os.Getenv("NODE_PLAY") {
+	case "guard":
+		err = nvml.Guard(os.Stdin, period, library, file)
+	case "daemon":
+		err = daemon(context.Background(), os.Getenv("NODE_KUBECONFIG"), library, file, 0)
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		println(err.Error())
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// daemon lives on gpu-000 with the cards of a stand-in, and has a guard.
+func daemon(ctx context.Context, kubeconfig, library, file string, ceiling protocol.Milliwatts) error {
+	var k kube.Config
+	if err := k.Connect(kubeconfig); err != nil {
+		return err
+	}
+	cfg := node.Config{Node: "gpu-000", Client: k.Client, Every: 300 * time.Millisecond, Tell: time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	lib, err := nvml.Open(library)
+	if errors.Is(err, nvml.ErrNoLibrary) {
+		cfg.Why = err.Error()
+		return node.New(cfg).Run(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	devices, err := lib.Devices()
+	if err != nil {
+		return err
+	}
+	if cfg.Cards, err = cards.New(devices, cards.Config{Caps: nvml.CapsConfig{File: file, Every: 100 * time.Millisecond}}); err != nil {
+		return err
+	}
+	if ceiling > 0 {
+		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: k.Client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
+	}
+	guard := exec.Command(os.Args[0])
+	guard.Env = append(os.Environ(), "NODE_PLAY=guard", "NODE_LIBRARY="+library, "NODE_FILE="+file)
+	w, err := nvml.StartGuard(guard)
+	if err != nil {
+		return err
+	}
+	cfg.Beat = w.Beat
+	err = node.New(cfg).Run(ctx)
+	return errors.Join(err, w.Stop())
+}
+
+// A bench is a plane with hands, a test that plays the agent, and a stand-in.
+type bench struct {
+	*kubetest.Cluster
+	port          bus.Port
+	mouth         protocol.Mouth
+	w             *nvmltest.World
+	library, file string
+	kubeconfig    string // of the daemon
+}
+
+func newBench(t *testing.T) *bench {
+	c := kubetest.New(t, plane.Options{})
+	c.AddNodes(2)
+	b := &bench{Cluster: c, mouth: protocol.Mouth{Who: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
+	b.library, b.w = nvmltest.New(t, 4)
+	b.w.Real = 1
+	for i := range b.w.GPU {
+		b.w.GPU[i].Demand = 650_000
+	}
+	b.kubeconfig = c.NodeRights("gpu-000", "default")
+	hub := new(membus.Hub)
+	var err error
+	b.port, err = hub.Join(t.Context(), "agent/oslo")
+	c.Must(err)
+	cfg := kube.Config{Site: "oslo", Sharing: kube.DRA, Metered: 20 * time.Second}
+	c.Must(cfg.Connect(c.Rights("dra", "default")))
+	ctx, cancel := context.WithCancel(context.Background())
+	port, err := hub.Join(ctx, protocol.Hands("oslo"))
+	c.Must(err)
+	var done sync.WaitGroup
+	done.Go(func() { _ = kube.New(cfg).Run(ctx, port) })
+	t.Cleanup(func() { cancel(); done.Wait() })
+	return b
+}
+
+// start runs a daemon in this process, until stop.
+func (b *bench) start(library string, ceiling protocol.Milliwatts) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := daemon(ctx, b.kubeconfig, library, b.file, ceiling); !errors.Is(err, context.Canceled) {
+			b.Error(err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); done.Wait() })
+	b.Cleanup(stop)
+	return stop
+}
+
+func (b *bench) launch(id string, cap protocol.Milliwatts, devices ...int) {
+	b.Helper()
+	j := protocol.Job{ID: protocol.JobID(id), GPUs: len(devices), Share: 1000, CPU: 4000, Memory: 16 << 10, Run: time.Hour}
+	l := protocol.Launch{Job: j, Epoch: 1, Node: "gpu-000", Devices: devices, Model: "H100", Cap: cap, Run: time.Hour, Power: 111_000, Task: kubetest.Task(0, 1, 0, nil)}
+	b.Must(b.port.Say(b.Context(), b.mouth.Say(protocol.At(time.Now()), "hands/oslo", l)))
+}
+
+// exited waits for the end of a job.
+func (b *bench) exited(id string) protocol.Exited {
+	b.Helper()
+	limit := time.After(2 * time.Minute)
+	for {
+		select {
+		case m := <-b.port.Heard():
+			switch x := m.Body.(type) {
+			case protocol.Exited:
+				if string(x.Job) == id {
+					return x
+				}
+			case protocol.Lost:
+				b.Fatalf("lost: %+v", x)
+			}
+		case <-limit:
+			b.Fatalf("%s did not exit", id)
+		}
+	}
+}
+
+// until waits until something holds.
+func (b *bench) until(what string, holds func() bool) time.Duration {
+	b.Helper()
+	began := time.Now()
+	for !holds() {
+		if time.Since(began) > time.Minute {
+			b.Fatalf("%s: not within a minute", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// pod returns the only pod of a job, and its condition of ours.
+func (b *bench) pod(job string) (corev1.Pod, corev1.PodCondition) {
+	b.Helper()
+	list, err := b.Client.CoreV1().Pods("default").List(b.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun})
+	b.Must(err)
+	for _, p := range list.Items {
+		if p.Annotations[kube.NoteJob] != job {
+			continue
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == node.Condition {
+				return p, c
+			}
+		}
+		return p, corev1.PodCondition{}
+	}
+	return corev1.Pod{}, corev1.PodCondition{}
+}
+
+// end ends the pod of a job after it has run for a while, as a kubelet does. The
+// plane's own stage would begin to wait anew with each note on the pod.
+func (b *bench) end(job string, run time.Duration) {
+	b.Helper()
+	var p corev1.Pod
+	b.until("the pod runs", func() bool { p, _ = b.pod(job); return p.Status.Phase == corev1.PodRunning })
+	time.Sleep(time.Until(p.Status.StartTime.Add(run)))
+	done := metav1.Now()
+	text, err := json.Marshal(map[string]any{"status": map[string]any{"phase": "Succeeded", "containerStatuses": []corev1.ContainerStatus{{
+		Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: *p.Status.StartTime, FinishedAt: done}},
+	}}}})
+	b.Must(err)
+	_, err = b.Client.CoreV1().Pods("default").Patch(b.Context(), p.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
+	b.Must(err)
+}
+
+// within says whether millijoules are what a job of some cards at a draw, for as
+// long as its pod ran, comes to.
+func (b *bench) within(x protocol.Exited, cards int, watts, seconds float64) {
+	b.Helper()
+	var sum float64
+	for _, s := range x.Draw {
+		sum += float64(s.Energy) / 1000
+	}
+	const idle, cores = 70, 16 // W: of an H100 in the power table, and of four cores
+	want := seconds * (float64(cards)*(watts-idle) + cores)
+	b.Logf("%s: %.0f J measured, %.0f J by physics of %.1f s", x.Job, sum, want, seconds)
+	if sum < 0.6*want || sum > 1.4*want { // the pod's times are whole seconds
+		b.Errorf("%s drew %.0f J, want about %.0f", x.Job, sum, want)
+	}
+}
+
+func TestACapReachesTheCardsAndTheirEnergyTheSettlement(t *testing.T) {
+	b := newBench(t)
+	stop := b.start(b.library, 0)
+	b.launch("capped", 300_000, 1, 2)
+	b.until("the cap", func() bool { return b.w.GPU[1].Limit == 300_000 && b.w.GPU[2].Limit == 300_000 })
+	if b.w.GPU[0].Limit != 700_000 || b.w.GPU[3].Limit != 700_000 {
+		t.Errorf("other cards have limits of %d and %d mW", b.w.GPU[0].Limit, b.w.GPU[3].Limit)
+	}
+	b.until("the condition", func() bool { _, c := b.pod("capped"); return c.Reason == "Capped" })
+	b.end("capped", 6*time.Second)
+	x := b.exited("capped")
+	if x.Estimated {
+		p, c := b.pod("capped")
+		t.Errorf("measured energy is called an estimate: %+v, pod says %q %q", x, p.Annotations, c.Message)
+	}
+	b.within(x, 2, 300, 6)
+	b.until("the default limit", func() bool { return b.w.GPU[1].Limit == 700_000 && b.w.GPU[2].Limit == 700_000 })
+
+	// Without the right to set limits: said on the pod, measured all the same.
+	stop()
+	b.w.Forbidden = 1
+	stop = b.start(b.library, 0)
+	b.launch("free", 300_000, 0)
+	b.until("the condition", func() bool {
+		_, c := b.pod("free")
+		return c.Reason == "NotPermitted" && c.Status == corev1.ConditionFalse
+	})
+	b.end("free", 5*time.Second)
+	if x = b.exited("free"); x.Estimated {
+		t.Errorf("%+v", x)
+	}
+	b.within(x, 1, 650, 5)
+
+	// A card that falls off the bus: no measurement, and nobody says it is one.
+	stop()
+	b.w.Forbidden = 0
+	stop = b.start(b.library, 0)
+	b.launch("falls", 0, 3)
+	b.until("the condition", func() bool { _, c := b.pod("falls"); return c.Reason == "NoCap" })
+	b.w.GPU[3].Lost = 1
+	b.until("the condition", func() bool { _, c := b.pod("falls"); return c.Reason == "CardLost" })
+	b.end("falls", 0)
+	if x = b.exited("falls"); !x.Estimated {
+		t.Errorf("%+v", x)
+	}
+	stop()
+}
+
+func TestWithoutADriverFiguresAreEstimatedAndSaidToBe(t *testing.T) {
+	b := newBench(t)
+	b.start(filepath.Join(t.TempDir(), "libnvidia-ml.so.1"), 0)
+	b.launch("dark", 300_000, 1)
+	b.end("dark", 2*time.Second)
+	x := b.exited("dark")
+	if !x.Estimated || len(x.Draw) == 0 {
+		t.Errorf("%+v", x)
+	}
+	if _, c := b.pod("dark"); c.Reason != "NoCards" || !strings.Contains(c.Message, "driver library") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A daemon is killed as nothing else is, in mid-flight. Its guard puts limits
+// back; the next one takes up where it was, and no energy is missing.
+func TestAKilledDaemonLeavesNoLimitLoweredAndLosesNoEnergy(t *testing.T) {
+	b := newBench(t)
+	begin := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "NODE_PLAY=daemon", "NODE_KUBECONFIG="+b.kubeconfig, "NODE_LIBRARY="+b.library, "NODE_FILE="+b.file)
+		cmd.Stderr = os.Stderr
+		b.Must(cmd.Start())
+		return cmd
+	}
+	first := begin()
+	b.launch("long", 400_000, 1)
+	b.until("the cap", func() bool { return b.w.GPU[1].Limit == 400_000 })
+	b.until("a note", func() bool { p, _ := b.pod("long"); return p.Annotations["gridbid.io/drew"] != "" })
+	_ = first.Process.Signal(syscall.SIGKILL)
+	dead := time.Now()
+	_ = first.Wait()
+	b.until("the guard", func() bool { return b.w.GPU[1].Limit == 700_000 })
+	took := time.Since(dead)
+	t.Logf("limits were back %v after the kill; the guard's period is %v", took.Round(time.Millisecond), period)
+	if took > period {
+		t.Errorf("a lowered limit stood for %v after its daemon was killed", took)
+	}
+	time.Sleep(2 * time.Second) // uncapped, and unseen
+	second := begin()
+	b.until("the cap again", func() bool { return b.w.GPU[1].Limit == 400_000 })
+	b.end("long", 12*time.Second)
+	x := b.exited("long")
+	if x.Estimated {
+		t.Errorf("%+v", x)
+	}
+	b.within(x, 1, 450, 12) // some seconds at 650 W
+	_ = second.Process.Signal(syscall.SIGKILL)
+	_ = second.Wait()
+}
+
+func TestADaemonMayDoNothingElse(t *testing.T) {
+	b := newBench(t)
+	b.start(b.library, 0)
+	b.launch("mine", 0, 1)
+	b.until("the condition", func() bool { _, c := b.pod("mine"); return c.Reason == "NoCap" })
+	p, _ := b.pod("mine")
+	var k kube.Config
+	b.Must(k.Connect(b.kubeconfig))
+	other, err := b.Client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
+		Spec:       corev1.PodSpec{NodeName: "gpu-001", Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/x:1"}}},
+	}, metav1.CreateOptions{})
+	b.Must(err)
+	patch := func(name, text string, sub ...string) error {
+		_, err := k.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, sub...)
+		return err
+	}
+	for what, err := range map[string]error{
+		"an image":              patch(p.Name, `{"spec":{"containers":[{"name":"main","image":"evil:1"}]}}`),
+		"a phase":               patch(p.Name, `{"status":{"phase":"Failed"}}`, "status"),
+		"a label":               patch(p.Name, `{"metadata":{"labels":{"gridbid.io/run":"other"}}}`, "status"),
+		"a pod of another node": patch(other.Name, `{"metadata":{"annotations":{"gridbid.io/drew":"{}"}}}`, "status"),
+		"a secret": func() error {
+			_, err := k.Client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
+			return err
+		}(),
+		"another ConfigMap": func() error {
+			_, err := k.Client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+			return err
+		}(),
+		"pods of another namespace": func() error {
+			_, err := k.Client.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{})
+			return err
+		}(),
+	} {
+		if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v; want it forbidden", what, err)
+		}
+	}
+}
+
+// A site's ceiling is shared through a ConfigMap, by the rights of the chart.
+func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
+	b := newBench(t)
+	stop := b.start(b.library, 2_000_000)
+	var k kube.Config
+	b.Must(k.Connect(b.kubeconfig))
+	sum := func() (all uint32) {
+		for _, g := range b.w.GPU {
+			all += g.Limit
+		}
+		return all
+	}
+	b.until("the ceiling", func() bool { return sum() <= 2_000_000 })
+	b.until("a fair part", func() bool { return sum() == 2_000_000 })
+	m, err := b.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "agent-ceiling", metav1.GetOptions{})
+	b.Must(err)
+	if !strings.Contains(m.Data["gpu-000"], `"held_mw":2000000`) {
+		t.Errorf("the book says %v", m.Data)
+	}
+	// Another node comes and wants as much; ours goes down before it is told.
+	m.Data["gpu-001"] = `{"gpus":4,"least_mw":800000,"most_mw":2800000,"held_mw":0,"at_ms":` + strconv.FormatInt(time.Now().UnixMilli(), 10) + `}`
+	_, err = b.Client.CoreV1().ConfigMaps("default").Update(t.Context(), m, metav1.UpdateOptions{})
+	b.Must(err)
+	b.until("half of it", func() bool { return sum() == 1_000_000 })
+	stop()
+	if sum() != 4*700_000 {
+		t.Errorf("limits sum to %d when the daemon has ended", sum())
+	}
+}

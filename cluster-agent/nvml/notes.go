@@ -1,0 +1,131 @@
+package nvml
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// notes are what must be put back, in a file for who comes after a crash: the
+// default limits of lowered devices, and the devices whose clocks are held.
+type notes struct {
+	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID
+	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs
+}
+
+func (n *notes) lowered() []string { return slices.Sorted(maps.Keys(n.Limits)) }
+
+func (n *notes) limit(file, uuid string, limit protocol.Milliwatts) error {
+	if _, ok := n.Limits[uuid]; ok || file == "" {
+		return nil
+	}
+	if n.Limits == nil {
+		n.Limits = make(map[string]protocol.Milliwatts)
+	}
+	n.Limits[uuid] = limit
+	return n.write(file)
+}
+
+func (n *notes) strikeLimit(file, uuid string) error {
+	if _, ok := n.Limits[uuid]; !ok || file == "" {
+		return nil
+	}
+	delete(n.Limits, uuid)
+	return n.write(file)
+}
+
+func (n *notes) clock(file, uuid string) error {
+	if slices.Contains(n.Clocks, uuid) || file == "" {
+		return nil
+	}
+	n.Clocks = append(n.Clocks, uuid)
+	return n.write(file)
+}
+
+func (n *notes) strikeClock(file, uuid string) error {
+	i := slices.Index(n.Clocks, uuid)
+	if i < 0 || file == "" {
+		return nil
+	}
+	n.Clocks = slices.Delete(n.Clocks, i, i+1)
+	return n.write(file)
+}
+
+func (n *notes) empty() bool { return len(n.Limits)+len(n.Clocks) == 0 }
+
+// gone reports whether the file is, though something stands in these notes: a
+// guard put it back.
+func (n *notes) gone(file string) bool {
+	if n.empty() || file == "" {
+		return false
+	}
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// write replaces a file whole. Limits that are lowered must be noted on disk
+// before they are, so it is synced.
+func (n *notes) write(file string) error {
+	if n.empty() {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("nvml: %w", err)
+		}
+		return nil
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("nvml: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".limits-*")
+	if err != nil {
+		return fmt.Errorf("nvml: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("nvml: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// restore puts back what stands in a file, and strikes it out. What is left are
+// devices that are not here, or could not be set.
+func restore(devices []Device, file string) (left notes, err error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return left, nil
+	}
+	if err != nil {
+		return left, fmt.Errorf("nvml: %w", err)
+	}
+	if err := json.Unmarshal(text, &left); err != nil {
+		return notes{}, fmt.Errorf("nvml: %s is not what an agent wrote: %w: set the limits of the devices by hand (nvidia-smi -pl, -rgc) and delete it", file, err)
+	}
+	var errs []error
+	for _, d := range devices {
+		if limit, ok := left.Limits[d.UUID()]; ok {
+			if err := d.SetLimit(limit); err != nil {
+				errs = append(errs, err)
+			} else {
+				delete(left.Limits, d.UUID())
+			}
+		}
+		if i := slices.Index(left.Clocks, d.UUID()); i >= 0 {
+			if err := d.UnlockClocks(); err != nil {
+				errs = append(errs, err)
+			} else {
+				left.Clocks = slices.Delete(left.Clocks, i, i+1)
+			}
+		}
+	}
+	return left, errors.Join(append(errs, left.write(file))...)
+}

@@ -1,0 +1,128 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestAClockIsHeldNotedAndLetGo(t *testing.T) {
+	library, w := standin(t, 2)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	if err := c.WantClock("GPU-1", 1200); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Apply(noon); err != nil || !again.IsZero() || w.GPU[1].Locked != 1200 || w.GPU[0].Locked != 0 {
+		t.Fatalf("Apply = %v, %v; clocks held at %d and %d", again, err, w.GPU[0].Locked, w.GPU[1].Locked)
+	}
+	_ = c.WantClock("GPU-1", 0)
+	if again, err := c.Apply(noon.Add(time.Millisecond)); err != nil || again != noon.Add(time.Second) || w.GPU[1].Locked != 1200 {
+		t.Errorf("within a second: %v, %v, %d MHz", again, err, w.GPU[1].Locked)
+	}
+	if err := c.Restore(); err != nil || w.GPU[1].Locked != 0 {
+		t.Errorf("Restore = %v, held at %d", err, w.GPU[1].Locked)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the note stays: %v", err)
+	}
+	w.Forbidden = 1
+	_ = c.WantClock("GPU-0", 900)
+	if _, err := c.Apply(noon.Add(time.Hour)); !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("Apply without rights = %v", err)
+	}
+	if err := c.WantClock("GPU-0", 900); !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("WantClock after that = %v", err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a clock that was not held is noted: %v", err)
+	}
+}
+
+// An agent in one container is killed with all its processes; its guard in
+// another one puts limits and clocks back within a period, and lets the next
+// agent work.
+func TestAWatchmanPutsBackWhatASilentAgentLeft(t *testing.T) {
+	const period = 300 * time.Millisecond
+	library, w := standin(t, 2)
+	dir := t.TempDir()
+	file, beats := filepath.Join(dir, "limits.json"), filepath.Join(dir, "beats")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- Watchman(ctx, beats, period, library, file, func(err error) { t.Error(err) })
+	}()
+	beat := func() {
+		if err := Beat(beats); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 { // twice: an agent that comes again is guarded again
+		beat()
+		_, _ = c.Want("GPU-0", 250_000), c.WantClock("GPU-1", 1100)
+		if err := c.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Apply(noon.Add(time.Duration(2*i) * time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		for range 6 { // alive for longer than a period
+			beat()
+			time.Sleep(period / 4)
+		}
+		if w.GPU[0].Limit != 250_000 || w.GPU[1].Locked != 1100 {
+			t.Fatalf("put back under a living agent: %d mW, %d MHz", w.GPU[0].Limit, w.GPU[1].Locked)
+		}
+		beat()
+		dead := time.Now()
+		for w.GPU[0].Limit != 700_000 || w.GPU[1].Locked != 0 {
+			time.Sleep(time.Millisecond)
+			if time.Since(dead) > 20*period { // a busy machine may be late; it must not be never
+				t.Fatal("a silent agent's limits stay")
+			}
+		}
+		t.Logf("put back %v after the last beat; the period is %v", time.Since(dead).Round(time.Millisecond), period)
+		_, _ = c.Want("GPU-0", 0), c.WantClock("GPU-1", 0)
+		_ = c.Refresh()
+		_, _ = c.Apply(noon.Add(time.Duration(2*i+1) * time.Hour))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatOthersSetIsSeen(t *testing.T) {
+	library, w := standin(t, 2)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	_ = c.Want("GPU-0", 300_000)
+	if _, err := c.Apply(noon); err != nil || c.Total() != 1_000_000 {
+		t.Fatalf("Apply = %v; limits sum to %d", err, c.Total())
+	}
+	w.GPU[0].Limit = 700_000 // a guard, or an operator
+	if err := c.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(noon.Add(time.Minute)); err != nil || w.GPU[0].Limit != 300_000 {
+		t.Errorf("Apply = %v, limit %d; want what the job was awarded", err, w.GPU[0].Limit)
+	}
+	w.GPU[1].Lost = 1
+	if err := c.Refresh(); !errors.Is(err, ErrLost) {
+		t.Errorf("Refresh with a card off the bus = %v", err)
+	}
+	if err := c.Refresh(); err != nil {
+		t.Errorf("it is said twice: %v", err)
+	}
+	if got := c.Lowered(); !slices.Equal(got, []string{"GPU-0"}) {
+		t.Errorf("Lowered = %v", got)
+	}
+}
