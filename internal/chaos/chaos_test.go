@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -48,7 +48,8 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 	all.Go(func() { jobs = s.submit(stop) })
 	var took []time.Duration
 	all.Go(func() { took = s.watch(stop) })
-	harm := s.harm(rand.New(rand.NewPCG(*seed, 3)))
+	harm := newHarm(s)
+	harm.do(*long, rand.New(rand.NewPCG(*seed, 3)))
 	close(stop)
 	all.Wait()
 	s.heal()
@@ -60,11 +61,8 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 	}()
 	s.wait("all jobs have ended", 5*time.Minute, func() (over bool) { open, over = s.open(jobs); return over })
 	s.judge(jobs)
-	slices.Sort(took)
-	if len(took) > 0 {
-		t.Logf("without a leader %d times: %v in the middle, %v at most", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-	}
-	t.Logf("%d jobs, %v of harm: %v", len(jobs), *long, harm)
+	harm.took["nobody leads"] = took
+	t.Logf("%d jobs, %v of harm\n%s", len(jobs), *long, harm)
 }
 
 func (s *stage) wait(what string, most time.Duration, is func() bool) {
@@ -123,58 +121,13 @@ func (s *stage) watch(stop chan struct{}) (took []time.Duration) {
 	}
 }
 
-// harm does something bad now and then, and makes it good a little later.
-func (s *stage) harm(dice *rand.Rand) map[string]int {
-	did := make(map[string]int)
-	var pending sync.WaitGroup
-	for end := time.Now().Add(*long); time.Now().Before(end); {
-		after := time.Duration(200+dice.IntN(5000)) * time.Millisecond
-		targets := s.all()
-		p := targets[dice.IntN(len(targets))]
-		if dice.IntN(3) == 0 { // the coordinators are what matters most
-			p = s.coordinators[dice.IntN(2)]
-		}
-		var undo func()
-		switch what := dice.IntN(5); {
-		case what == 0:
-			i := dice.IntN(len(s.lines))
-			did["cut"]++
-			s.lines[i].set(true)
-			undo = func() { s.lines[i].set(false) }
-		case what < 3:
-			did["pause "+kind(p)]++
-			p.signal(syscall.SIGSTOP)
-			undo = func() { p.signal(syscall.SIGCONT) }
-		default:
-			did["kill "+kind(p)]++
-			p.signal(syscall.SIGKILL)
-			undo = p.start
-		}
-		pending.Go(func() {
-			time.Sleep(after)
-			undo()
-		})
-		time.Sleep(time.Duration(300+dice.IntN(2000)) * time.Millisecond)
-		if dice.IntN(3) > 0 || len(did) > 0 && dice.IntN(2) == 0 {
-			pending.Wait() // else things go wrong together
-		}
-	}
-	pending.Wait()
-	return did
-}
-
-func kind(p *process) string { return filepath.Base(p.path) }
-
 // heal sees that everything is up and joined.
 func (s *stage) heal() {
 	for _, l := range s.lines {
 		l.set(false)
 	}
 	for _, p := range s.all() {
-		p.signal(syscall.SIGCONT)
-		if p.cmd.ProcessState != nil || p.cmd.Process.Signal(syscall.Signal(0)) != nil {
-			p.start()
-		}
+		p.start()
 	}
 }
 
@@ -197,16 +150,18 @@ func (s *stage) open(jobs []string) (open []board.Job, none bool) {
 // site's cluster was told to run.
 func (s *stage) judge(jobs []string) {
 	for _, p := range append(s.coordinators, s.sites...) {
-		p.signal(syscall.SIGKILL)
+		p.kill()
 	}
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
 	text := natsbus.Access{URL: s.fed.URL(), CA: "ca.pem", Seed: "coordinator.nk"}.Under(filepath.Join(s.dir, "fed", "coordinator"))
 	hub, err := natsbus.Open(text)
 	s.must(err)
-	b, err := books.Open(s.Context(), hub, protocol.Coordinator, books.Config{})
+	b, err := books.Open(ctx, hub, protocol.Coordinator, books.Config{})
 	s.must(err)
 	defer b.Close()
 	settled, refused, paid := make(map[protocol.JobID]int), make(map[protocol.JobID]int), protocol.Microdollars(0)
-	term, err := b.Begin(s.Context(), func(m protocol.Message) error {
+	term, err := b.Begin(ctx, func(m protocol.Message) error {
 		switch x := m.Body.(type) {
 		case protocol.Settled:
 			settled[x.Job]++

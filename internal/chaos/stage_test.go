@@ -29,28 +29,53 @@ type process struct {
 	args []string
 	log  *os.File
 
-	mu      sync.Mutex
-	cmd     *exec.Cmd
-	stopped bool
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	dead chan struct{} // closed when cmd has ended
 }
 
+// start starts a process that does not run; one that does goes on.
 func (p *process) start() {
-	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cmd = exec.Command(p.path, p.args...)
+	if p.cmd != nil {
+		select {
+		case <-p.dead:
+		default:
+			p.signal(syscall.SIGCONT)
+			return
+		}
+	}
+	p.cmd, p.dead = exec.Command(p.path, p.args...), make(chan struct{})
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
+		p.t.Errorf("%s: %v", p.name, err)
+		close(p.dead)
+		return
 	}
-	go func(c *exec.Cmd) { _ = c.Wait() }(p.cmd)
+	go func(c *exec.Cmd, dead chan struct{}) {
+		_ = c.Wait()
+		close(dead)
+	}(p.cmd, p.dead)
 }
 
-func (p *process) signal(s syscall.Signal) {
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // it may be dead
+
+func (p *process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped = s == syscall.SIGSTOP
-	_ = p.cmd.Process.Signal(s) // it may be dead
+	p.signal(syscall.SIGSTOP)
+}
+
+// kill kills a process, and returns when it is dead.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.dead
 }
 
 // A stage is a federation in processes.
@@ -148,10 +173,7 @@ func (s *stage) all() []*process {
 
 func (s *stage) end() {
 	for _, p := range s.all() {
-		if p.cmd != nil {
-			p.signal(syscall.SIGCONT)
-			p.signal(syscall.SIGKILL)
-		}
+		p.kill()
 		_ = p.log.Close()
 	}
 	if !s.Failed() {
@@ -185,7 +207,11 @@ func (s *stage) reachable(port int) {
 
 // ask asks a desk, and reports the status and the answer.
 func ask(desk, method, path string, body []byte, out any) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	return within(2*time.Second, desk, method, path, body, out)
+}
+
+func within(most time.Duration, desk, method, path string, body []byte, out any) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+desk+path, bytes.NewReader(body))
 	if err != nil {
@@ -204,10 +230,21 @@ func ask(desk, method, path string, body []byte, out any) (int, error) {
 	return answer.StatusCode, err
 }
 
-// leader returns which coordinator answers, or -1.
+// leader returns which coordinator answers, or -1. One that is stopped answers
+// nothing, so both are asked at once.
 func (s *stage) leader() int {
+	leads := make(chan int, len(s.desks))
 	for i, desk := range s.desks {
-		if code, err := ask(desk, http.MethodGet, "/v1/sites", nil, nil); err == nil && code == http.StatusOK {
+		go func() {
+			code, err := within(500*time.Millisecond, desk, http.MethodGet, "/v1/sites", nil, nil)
+			if err != nil || code != http.StatusOK {
+				i = -1
+			}
+			leads <- i
+		}()
+	}
+	for range s.desks {
+		if i := <-leads; i >= 0 {
 			return i
 		}
 	}
