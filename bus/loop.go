@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -49,6 +50,10 @@ type Loop struct {
 	// Keep writes down the facts of a Keeper, before what was said with them
 	// is sent. Its error ends the loop.
 	Keep func(context.Context, []protocol.Message) error
+	// Unbound says of a word that it binds nobody. With it the machine goes on
+	// while facts are written down: what follows from them is said when they are
+	// kept, and such words at once. A loop with Errands has none.
+	Unbound func(protocol.Message) bool
 	// Errands are run between steps, on the loop's goroutine.
 	Errands <-chan Errand
 	// Told is shown what was heard and what was said to it, once that is sent.
@@ -83,6 +88,24 @@ func (l Loop) Run(ctx context.Context, port Port, m Machine) error {
 	t := &turn{loop: &l, machine: m}
 	t.keeper, _ = m.(Keeper)
 	defer func() { t.finish(ErrClosed) }()
+	if t.keeper == nil || l.Keep == nil || l.Unbound == nil || l.Errands != nil {
+		return l.live(ctx, port, m, t, alarm)
+	}
+	t.out = newOutbox(ctx, &l, port)
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		<-t.out.done
+		stop()
+	}()
+	err := l.live(inner, port, m, t, alarm)
+	if failed := t.out.close(); failed != nil && ctx.Err() == nil {
+		return failed
+	}
+	return err
+}
+
+func (l Loop) live(ctx context.Context, port Port, m Machine, t *turn, alarm *time.Timer) error {
 	for {
 		alarm.Stop()
 		if due := m.Due(); due != 0 {
@@ -115,6 +138,7 @@ type turn struct {
 	keeper             Keeper
 	heard, said, facts []protocol.Message
 	done               []func(error)
+	out                *outbox // nil: facts are kept before the machine goes on
 }
 
 func (t *turn) run(e Errand) {
@@ -181,6 +205,9 @@ func (t *turn) more(port Port) {
 
 // end keeps the facts, then says what was said.
 func (t *turn) end(ctx context.Context, port Port) error {
+	if t.out != nil {
+		return t.pass(ctx)
+	}
 	if len(t.facts) > 0 {
 		if err := t.loop.Keep(ctx, t.facts); err != nil {
 			return err
@@ -195,11 +222,35 @@ func (t *turn) end(ctx context.Context, port Port) error {
 		t.loop.Told(t.heard, t.said)
 	}
 	t.finish(nil)
+	t.clear()
+	return nil
+}
+
+// clear lets go of what came of the turn, and keeps the room that it took.
+func (t *turn) clear() {
 	clear(t.heard)
 	clear(t.said)
 	clear(t.facts)
 	t.heard, t.said, t.facts = t.heard[:0], t.said[:0], t.facts[:0]
-	return nil
+}
+
+// pass hands on what came of the turn, and says at once what binds nobody.
+func (t *turn) pass(ctx context.Context) error {
+	p := parcel{facts: slices.Clone(t.facts)}
+	free := t.said[:0]
+	for _, m := range t.said {
+		if t.loop.Unbound(m) {
+			free = append(free, m)
+		} else {
+			p.said = append(p.said, m)
+		}
+	}
+	err := t.out.say(ctx, t.heard, free)
+	if len(p.facts)+len(p.said) > 0 {
+		t.out.put(p)
+	}
+	t.clear()
+	return err
 }
 
 func whyClosed(ctx context.Context, port Port) error {

@@ -23,6 +23,10 @@ type Config struct {
 	// Store is a folder in which the server keeps streams and buckets; empty:
 	// it keeps none, and there are no books.
 	Store string
+	// Sync has the server flush each entry of a stream to the disk before it
+	// acknowledges it, so that none is lost when the machine loses power. Without
+	// it none is lost when the server is killed.
+	Sync bool
 }
 
 // A Server is an embedded nats-server, and a hub over it. Every party has a
@@ -55,7 +59,7 @@ func Serve(cfg Config) (*Server, error) {
 		opts.DontListen, opts.Host, opts.Port = false, host, port
 	}
 	if cfg.Store != "" {
-		opts.JetStream, opts.StoreDir = true, cfg.Store
+		opts.JetStream, opts.StoreDir, opts.SyncAlways = true, cfg.Store, cfg.Sync
 	}
 	s := &Server{users: make(map[string]user)}
 	opts.CustomClientAuthentication = gate{s}

@@ -165,10 +165,18 @@ func (r *run) port(ctx context.Context, near bus.Hub) (bus.Port, error) {
 	return bus.Apart(local, bus.Lasting(ctx, r.cfg.Far, who, r.cfg.Log)), nil
 }
 
+// offers bind nobody: an award is planned again, and one for an offer that the
+// agent has forgotten is declined. So they do not wait for the disk.
+func offers(m protocol.Message) bool {
+	_, ok := m.Body.(protocol.Offer)
+	return ok
+}
+
 func (r *run) loop(p Party, who protocol.Party) bus.Loop {
 	l := bus.Loop{Clock: r.cfg.Clock}
 	if lives := r.lives[who]; lives != nil {
 		l.Keep = func(_ context.Context, ms []protocol.Message) error { return lives.Append(ms) }
+		l.Unbound = offers
 	}
 	if p == Party(r.cfg.Agent) {
 		l.Told = r.cfg.Told

@@ -9,20 +9,18 @@ import (
 )
 
 // A lot that is called in vain, so that not even the rule's plan has a place for
-// it, rests before it is called again: at first for rest, then for twice as long
-// each time, at most rest << doublings. So a cluster that is full, or a site that
+// it, rests before it is called again: at first for as long as the market gathers
+// jobs, since sites offer other room when theirs was taken; then for twice as long
+// each time, and for longest at most. So a cluster that is full, or a site that
 // offers what it has not, costs few rounds.
-const (
-	rest      = 15 * time.Second
-	doublings = 3
-)
+const longest = 2 * time.Minute
 
 // hold has a lot wait: for its place in the plan, or until it could start. If the
 // rule knows no time for that but now, it is called when it has rested; and when
 // something changes before its time has come: see stir.
 func (k *Market) hold(now protocol.Time, l *lot, d auction.Decision) {
 	l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
-	l.idle(now, d.Site)
+	l.idle(now, k.cfg.Gather, d.Site)
 	if d.Site == "" {
 		k.list(l)
 		l.due = max(l.due, l.rests)
@@ -32,12 +30,12 @@ func (k *Market) hold(now protocol.Time, l *lot, d auction.Decision) {
 }
 
 // idle counts how often a lot was called in vain: planned at no site.
-func (l *lot) idle(now protocol.Time, planned string) {
+func (l *lot) idle(now protocol.Time, rest time.Duration, planned string) {
 	if planned != "" {
 		l.vain = 0
 		return
 	}
-	l.rests = now.Add(rest << min(l.vain, doublings))
+	l.rests = now.Add(min(rest<<min(l.vain, 20), longest))
 	l.vain++
 }
 

@@ -61,7 +61,7 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.due = waiting, b.Until
-			if l.idle(m.At, b.Site); l.vain > 0 {
+			if l.idle(m.At, k.cfg.Gather, b.Site); l.vain > 0 {
 				k.list(l)
 			}
 			k.agenda.add(l)

@@ -29,6 +29,10 @@ import (
 // here it would hide what is measured.
 const gather = time.Millisecond
 
+// writes are entries on the way of a job to its award: that it was submitted, and
+// the award.
+const writes = 2
+
 // A spread is of many times.
 type spread struct {
 	P50 time.Duration `json:"p50_ns"`
@@ -43,21 +47,24 @@ func spreadOf(all []time.Duration) spread {
 // A result is what was measured at one number of sites.
 type result struct {
 	Sites             int           `json:"sites"`
+	Sync              bool          `json:"sync"` // the server flushes each entry to the disk
 	Award             spread        `json:"award"`
 	Floor             spread        `json:"floor"`
-	Bids              time.Duration `json:"bids_ns"` // of all sites for one job, p99
-	Aim               time.Duration `json:"aim_ns"`
+	Durable           spread        `json:"durable_floor"` // the floor, with the writes that an award takes
+	Bids              time.Duration `json:"bids_ns"`       // of all sites for one job, p99
+	Aim               time.Duration `json:"aim_ns"`        // by the floor
+	DurableAim        time.Duration `json:"durable_aim_ns"`
 	JobsPerSecond     float64       `json:"jobs_per_second"`
 	AuctionsPerSecond float64       `json:"auctions_per_second"`
 }
 
-func measure(ctx context.Context, n, each, burst int) (r result, err error) {
+func measure(ctx context.Context, n int, flush bool, each, burst int) (r result, err error) {
 	dir, err := os.MkdirTemp("", "gridbid-load-")
 	if err != nil {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	srv, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0", Store: filepath.Join(dir, "nats")})
+	srv, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0", Store: filepath.Join(dir, "nats"), Sync: flush})
 	if err != nil {
 		return r, err
 	}
@@ -74,7 +81,7 @@ func measure(ctx context.Context, n, each, burst int) (r result, err error) {
 	if err := f.start(ctx); err != nil {
 		return r, err
 	}
-	r.Sites = n
+	r.Sites, r.Sync = n, flush
 	if _, err := f.oneByOne(ctx, "warm", 20+each/10); err != nil {
 		return r, err
 	}
@@ -97,12 +104,21 @@ func measure(ctx context.Context, n, each, burst int) (r result, err error) {
 	for i, site := range s.Sites {
 		names[i] = site.Name
 	}
-	bare, err := floor.Rounds(context.Background(), natsbus.Dial(srv.URL(), natsbus.PasswordsOf(srv)), names, f.seen.size(true), f.seen.size(false), max(each, 200))
-	if err != nil {
-		return r, err
+	round := floor.Round{Sites: names, Call: f.seen.call.mean(), Offer: f.seen.offer.mean(), Entry: f.seen.entry.mean()}
+	hub := natsbus.Dial(srv.URL(), natsbus.PasswordsOf(srv))
+	for _, to := range []struct {
+		writes int
+		floor  *spread
+		aim    *time.Duration
+	}{{0, &r.Floor, &r.Aim}, {writes, &r.Durable, &r.DurableAim}} {
+		round.Writes = to.writes
+		took, err := floor.Rounds(context.Background(), hub, round, max(each, 200))
+		if err != nil {
+			return r, err
+		}
+		*to.floor = spreadOf(took)
+		*to.aim = 3*to.floor.P99 + r.Bids + gather
 	}
-	r.Floor = spreadOf(bare)
-	r.Aim = 3*r.Floor.P99 + r.Bids + gather
 	return r, nil
 }
 

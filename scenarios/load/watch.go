@@ -64,35 +64,44 @@ func (b *bids) round(n int) time.Duration {
 	return spreadOf(sums).P99
 }
 
-// samples is of how many messages the length is looked at: it takes time too.
-const samples = 200
+// A length is the usual one of messages. The first many are measured: it takes
+// time too.
+type length struct{ messages, bytes atomic.Int64 }
+
+const many = 200
+
+func (l *length) add(m protocol.Message) {
+	if l.messages.Load() < many {
+		l.messages.Add(1)
+		l.bytes.Add(size(m))
+	}
+}
+
+func (l *length) mean() int { return int(l.bytes.Load() / max(1, l.messages.Load())) }
 
 // seen is what the coordinator heard and said.
 type seen struct {
-	rounds, offers      atomic.Int64
-	call, offer         atomic.Int64 // bytes
-	calledAll, heardAll atomic.Int64
+	rounds, offers     atomic.Int64
+	call, offer, entry length
 }
 
 func (f *federation) told(heard, said []protocol.Message) {
 	for _, m := range heard {
-		if _, ok := m.Body.(protocol.Offer); ok {
+		switch m.Body.(type) {
+		case protocol.Offer:
 			f.seen.offers.Add(1)
-			if f.seen.heardAll.Load() < samples {
-				f.seen.heardAll.Add(1)
-				f.seen.offer.Add(size(m))
-			}
+			f.seen.offer.add(m)
+		case protocol.Submit:
+			f.seen.entry.add(m)
 		}
 	}
 	for _, m := range said {
 		switch b := m.Body.(type) {
 		case protocol.Call:
 			f.seen.rounds.Add(1)
-			if f.seen.calledAll.Load() < samples {
-				f.seen.calledAll.Add(1)
-				f.seen.call.Add(size(m))
-			}
+			f.seen.call.add(m)
 		case protocol.Award:
+			f.seen.entry.add(m)
 			f.awards <- b.Job
 		}
 	}
@@ -104,12 +113,4 @@ func size(m protocol.Message) int64 {
 		return 0 // it was heard, or is about to fail where it is sent
 	}
 	return int64(len(data))
-}
-
-// size returns the usual bytes of a call, or of an offer.
-func (s *seen) size(call bool) int {
-	if call {
-		return int(s.call.Load() / max(1, s.calledAll.Load()))
-	}
-	return int(s.offer.Load() / max(1, s.heardAll.Load()))
 }

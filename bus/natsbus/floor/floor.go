@@ -13,19 +13,29 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Rounds has the coordinator's connection say call bytes to all sites, each on
-// a connection of its own, and waits until each has answered with offer bytes.
-// It returns how long each of n rounds took.
-func Rounds(ctx context.Context, hub *natsbus.Hub, sites []string, call, offer, n int) ([]time.Duration, error) {
+// A Round is what goes to and fro. Writes are entries of the coordinator's stream,
+// of Entry bytes each, that are written one after the other, each acknowledged;
+// the stream is there.
+type Round struct {
+	Sites       []string
+	Call, Offer int // bytes
+	Writes      int
+	Entry       int // bytes
+}
+
+// Rounds has the coordinator's connection say a call to all sites, each on a
+// connection of its own, and waits until each has answered; then it writes. It
+// returns how long each of n rounds took.
+func Rounds(ctx context.Context, hub *natsbus.Hub, r Round, n int) ([]time.Duration, error) {
 	asked := natsbus.Subject(protocol.Coordinator, "")
 	asked = asked[:len(asked)-1] + "call"
-	answers := make(chan *nats.Msg, 2*len(sites))
+	answers := make(chan *nats.Msg, 2*len(r.Sites))
 	chief, err := hub.Conn(protocol.Coordinator)
 	if err != nil {
 		return nil, err
 	}
 	defer chief.Close()
-	for _, name := range sites {
+	for _, name := range r.Sites {
 		who := protocol.Agent(name)
 		conn, err := hub.Conn(who)
 		if err != nil {
@@ -34,7 +44,7 @@ func Rounds(ctx context.Context, hub *natsbus.Hub, sites []string, call, offer, 
 		defer conn.Close()
 		to := natsbus.Subject(who, protocol.Coordinator)
 		to = to[:len(to)-1] + "offer"
-		data := make([]byte, offer)
+		data := make([]byte, r.Offer)
 		if _, err := conn.Subscribe(asked, func(*nats.Msg) { _ = conn.Publish(to, data) }); err != nil {
 			return nil, fmt.Errorf("floor: %w", err)
 		}
@@ -42,7 +52,7 @@ func Rounds(ctx context.Context, hub *natsbus.Hub, sites []string, call, offer, 
 			return nil, fmt.Errorf("floor: %w", err)
 		}
 	}
-	heard := "gridbid.v1.*.coordinator.*"
+	const heard = "gridbid.v1.*.coordinator.*"
 	if _, err := chief.ChanSubscribe(heard, answers); err != nil {
 		return nil, fmt.Errorf("floor: %w", err)
 	}
@@ -50,17 +60,22 @@ func Rounds(ctx context.Context, hub *natsbus.Hub, sites []string, call, offer, 
 		return nil, fmt.Errorf("floor: %w", err)
 	}
 	took := make([]time.Duration, n)
-	data := make([]byte, call)
+	data, entry := make([]byte, r.Call), make([]byte, r.Entry)
 	for i := range took {
 		began := time.Now()
 		if err := chief.Publish(asked, data); err != nil {
 			return nil, fmt.Errorf("floor: %w", err)
 		}
-		for range sites {
+		for range r.Sites {
 			select {
 			case <-answers:
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
+			}
+		}
+		for range r.Writes {
+			if _, err := chief.RequestWithContext(ctx, natsbus.BooksSubject, entry); err != nil {
+				return nil, fmt.Errorf("floor: write: %w", err)
 			}
 		}
 		took[i] = time.Since(began)
