@@ -75,6 +75,9 @@ func load(file string) (config, error) {
 	}
 	if c.Cluster != nil {
 		c.Cluster.Kubeconfig = process.Under(dir, c.Cluster.Kubeconfig)
+		for model, file := range c.Cluster.Curves {
+			c.Cluster.Curves[model] = process.Under(dir, file)
+		}
 	}
 	c.NATSFile, c.Folder = process.Under(dir, c.NATSFile), process.Under(dir, c.Folder)
 	if c.NATS != nil {

@@ -3,10 +3,16 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/feed"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/scenarios/clusters"
 )
@@ -22,7 +28,7 @@ type (
 		Models     map[string]string `yaml:"models"`
 		Abandon    string            `yaml:"abandon"`
 		Metered    string            `yaml:"metered"`
-		Curves     []string          `yaml:"curves"`
+		Curves     map[string]string `yaml:"curves"`
 	}
 )
 
@@ -35,6 +41,10 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 		},
 		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
 		Feed: live, Grid: c.Grid.rules(),
+	}
+	var err error
+	if x.Power, err = measuredTable(k.Curves); err != nil {
+		return site.Config{}, err
 	}
 	for _, d := range []struct {
 		name, text string
@@ -50,4 +60,32 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 		*d.to = v
 	}
 	return x.Parties()
+}
+
+// measuredTable is the power table with what a site measured of its own cards.
+func measuredTable(curves map[string]string) (power.Table, error) {
+	t := power.Default()
+	for _, model := range slices.Sorted(maps.Keys(curves)) {
+		g, ok := t.Lookup(model)
+		if !ok {
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is no model of the power table; want one of %s", model, strings.Join(t.Models(), ", "))
+		}
+		c, err := readCurve(curves[model])
+		if err != nil {
+			return t, err
+		}
+		if t, err = t.With(c.GPU(g)); err != nil {
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %s: %w", model, err)
+		}
+	}
+	return t, nil
+}
+
+func readCurve(file string) (nvml.Curve, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nvml.Curve{}, fmt.Errorf("cluster-agent: %w", err)
+	}
+	defer f.Close()
+	return nvml.ReadCurve(f, file)
 }

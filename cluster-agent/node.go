@@ -38,7 +38,7 @@ same --beats and --state.`
 // nodeOptions are the flags of `cluster-agent node`.
 type nodeOptions struct {
 	node, kubeconfig, library, state, beats, book string
-	spaces, kubelet                               string
+	spaces, kubelet, curves                       string
 	level, format                                 string
 	every, tell, period                           time.Duration
 	ceiling, site                                 float64
@@ -53,6 +53,7 @@ func runNode(args []string, out io.Writer) error {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that says how the API server is reached (default: as a pod of the cluster)")
 	fs.StringVar(&o.spaces, "namespaces", "default", "namespaces of jobs, between commas")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`SOCKET` of the kubelet's pod resources, where the kubelet chooses the cards (sharing: plugin)")
+	fs.StringVar(&o.curves, "curves", "", "files of `cluster-agent powercal --clocks`, between commas: their caps are kept by the clock")
 	fs.StringVar(&o.library, "library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	fs.StringVar(&o.state, "state", "", "`FILE` where lowered limits are noted; it must outlive the process")
 	fs.StringVar(&o.beats, "beats", "", "`FILE` to touch, for a guard in another container")
@@ -147,7 +148,11 @@ func (o nodeOptions) cards(cfg *node.Config, log *slog.Logger) (*nvml.Library, e
 		cfg.Why = cmp.Or(cfg.Why, "no card can be reached on this node")
 		return nil, lib.Close()
 	}
-	cfg.Cards, err = cards.New(devices, cards.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), File: o.state}})
+	keep := cards.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), File: o.state}}
+	if keep.Clock, err = o.clocks(); err != nil {
+		return nil, errors.Join(err, lib.Close())
+	}
+	cfg.Cards, err = cards.New(devices, keep)
 	if err != nil {
 		log.Error("limits of some cards cannot be read", "error", err)
 	}
@@ -173,5 +178,28 @@ func (o nodeOptions) guard(cfg *node.Config) (end func(), err error) {
 		if err := w.Stop(); err != nil {
 			cfg.Log.Error("the guard", "error", err)
 		}
+	}, nil
+}
+
+// clocks says by which clock a cap is kept, as the site measured it.
+func (o nodeOptions) clocks() (func(model string, cap protocol.Milliwatts) int, error) {
+	if o.curves == "" {
+		return nil, nil
+	}
+	var all []nvml.Curve
+	for _, file := range strings.Split(o.curves, ",") {
+		c, err := readCurve(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return func(model string, cap protocol.Milliwatts) int {
+		for _, c := range all {
+			if mhz := c.Clock(cap); c.Device == model && mhz > 0 {
+				return mhz
+			}
+		}
+		return 0
 	}, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const aboutPowercal = `cluster-agent powercal measures what a command takes on one GPU under several power
-limits, by the GPU's own energy counter, and writes the curve as JSON. The command
+limits or clocks, by the GPU's own energy counter, and writes the curve as JSON. The command
 should do the same work each time, for at least some seconds, and the GPU nothing
 else. It is run with CUDA_VISIBLE_DEVICES set to the GPU. Limits are restored in
 the end, also after ctrl-C; after a kill -9, run it again or the agent.
@@ -33,6 +33,7 @@ func powercal(args []string, out io.Writer) error {
 	fs.SetOutput(out)
 	gpu := fs.Int("gpu", 0, "index of the GPU")
 	list := fs.String("watts", "", "power limits to try besides the default one, in `W,W,...` (default: four steps down to the lowest)")
+	held := fs.String("clocks", "", "clocks to hold instead of power limits, in `MHZ,MHZ,...`; decoding draws little and never reaches a limit")
 	runs := fs.Int("runs", 3, "runs under each limit; the median counts")
 	file := fs.String("out", "curve.json", "`FILE` to write")
 	state := fs.String("state", "gridbid-limits.json", "`FILE` where lowered limits are noted until they are back")
@@ -57,7 +58,16 @@ func powercal(args []string, out io.Writer) error {
 		return errors.Join(fmt.Errorf("no GPU %d: there are %d", *gpu, len(devices)), err)
 	}
 	d := devices[*gpu]
-	limits, err := parseWatts(*list, d)
+	clocks, err := parseClocks(*held)
+	if err != nil {
+		return err
+	}
+	var limits []protocol.Milliwatts
+	if len(clocks) == 0 {
+		limits, err = parseWatts(*list, d)
+	} else if *list != "" {
+		err = errors.New("--watts and --clocks: keep one; a curve is of limits or of clocks")
+	}
 	if err != nil {
 		return err
 	}
@@ -68,7 +78,7 @@ func powercal(args []string, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	curve, err := nvml.Measure(ctx, d, caps, lib.Driver(), nvml.Calibration{
-		Limits: limits, Runs: *runs, Command: fs.Args(), Clock: time.Now,
+		Limits: limits, Clocks: clocks, Runs: *runs, Command: fs.Args(), Clock: time.Now,
 		Say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
 		Run: func(ctx context.Context) error {
 			cmd := exec.CommandContext(ctx, fs.Arg(0), fs.Args()[1:]...)
@@ -87,7 +97,7 @@ func powercal(args []string, out io.Writer) error {
 	if err := os.WriteFile(*file, append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %d limits on %s\n", *file, len(curve.Points), curve.Device)
+	fmt.Fprintf(out, "%s: %d points on %s\n", *file, len(curve.Points), curve.Device)
 	return nil
 }
 
@@ -110,6 +120,21 @@ func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err erro
 			return nil, fmt.Errorf("--watts: %q is no power limit: want watts, as 500,400,300", text)
 		}
 		out = append(out, protocol.Milliwatts(v*1000+0.5))
+	}
+	return out, nil
+}
+
+// parseClocks reads clocks in MHz.
+func parseClocks(list string) (out []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for _, text := range strings.Split(list, ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || v < 1 || v > 10_000 {
+			return nil, fmt.Errorf("--clocks: %q is no clock: want MHz, as 1500,1200,900", text)
+		}
+		out = append(out, v)
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,13 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 		{[]string{"powercal", "--library", none}, 1, "want a command after --"},
 		{[]string{"powercal", "--help"}, 0, "measures what a command takes"},
 		{[]string{"guard"}, 1, "want --state"},
+		{[]string{"powercal", "--clocks", "fast", "--library", none, "--", "true"}, 1, "no NVIDIA driver library"},
+		{[]string{"node"}, 1, "want --node and --state"},
+		{[]string{"node", "--help"}, 0, "keeps the cards"},
+		{[]string{"node", "--node", "a", "--state", "s", "--every", "8s"}, 1, "at most half of --period"},
+		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
+		{[]string{"node", "--node", "a", "--state", "s", "--ceiling", "-1"}, 1, "want watts"},
+		{[]string{"node", "--node", "a", "--state", "s", "--log-format", "xml"}, 1, "text or json"},
 	} {
 		var out strings.Builder
 		if code := run(tc.args, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
@@ -50,5 +58,39 @@ func TestWattsAreReadOrStepDown(t *testing.T) {
 		if !slices.Equal(got, tc.want) && tc.want != nil || (err == nil) != (tc.want != nil) {
 			t.Errorf("parseWatts(%q) = %v, %v; want %v", tc.list, got, err, tc.want)
 		}
+	}
+}
+
+func TestClocksAreRead(t *testing.T) {
+	for list, want := range map[string][]int{"1500, 900": {1500, 900}, "": nil} {
+		if got, err := parseClocks(list); !slices.Equal(got, want) || err != nil {
+			t.Errorf("parseClocks(%q) = %v, %v", list, got, err)
+		}
+	}
+	for _, list := range []string{"fast", "0", "1500,", "99999"} {
+		if got, err := parseClocks(list); err == nil {
+			t.Errorf("parseClocks(%q) = %v", list, got)
+		}
+	}
+}
+
+// A site's own curve takes the place of what the table assumes.
+func TestCurvesReplaceTheTablesFigures(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "curve.json")
+	text := `{"schema":1,"device":"NVIDIA H100 80GB HBM3","uuid":"GPU-1","driver":"580","command":["train"],"at":"2026-01-02T12:00:00Z","idle_mw":66000,
+		"default_limit_mw":700000,"points":[{"limit_mw":700000,"seconds":100,"joules":60000,"runs":3},{"limit_mw":400000,"clock_mhz":1200,"seconds":110,"joules":44000,"runs":3}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := measuredTable(map[string]string{"H100": file})
+	if g, _ := got.Lookup("H100"); err != nil || g.Idle != 66_000 || g.Load != 600_000 || len(g.Caps) != 1 || g.Assumed {
+		t.Errorf("measuredTable = %+v, %v", g, err)
+	}
+	if _, err := measuredTable(map[string]string{"Abacus": file}); err == nil || !strings.Contains(err.Error(), "Abacus") {
+		t.Errorf("a model that nobody knows: %v", err)
+	}
+	clock, err := nodeOptions{curves: file}.clocks()
+	if err != nil || clock("NVIDIA H100 80GB HBM3", 400_000) != 1200 || clock("NVIDIA H100 80GB HBM3", 700_000) != 0 || clock("other", 400_000) != 0 {
+		t.Errorf("clocks: %v", err)
 	}
 }

@@ -310,3 +310,49 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 		t.Errorf("Measure of a command that fails = %v, limit left at %d", err, w.GPU[0].Limit)
 	}
 }
+
+// Work that draws little is slowed by a clock alone; its curve says at which.
+func TestACurveOfClocksIsMeasuredAndTaken(t *testing.T) {
+	library, w := standin(t, 1)
+	devices := open(t, library)
+	caps := newCaps(t, devices, CapsConfig{})
+	w.Now, w.GPU[0].Demand, w.GPU[0].Clock = 1000, 95_000, 1980
+	clock := func() time.Time { return noon.Add(time.Duration(w.Now * float64(time.Second))) }
+	run := func(context.Context) error {
+		w.GPU[0].Demand = 250_000
+		w.Now += 60 * (0.8 + 0.2*1980/float64(max(w.GPU[0].Locked, 990))) // memory-bound
+		if w.GPU[0].Locked == 0 {
+			w.Now -= 60 * (0.8 + 0.2*1980/990.0 - 1)
+		}
+		_, err := devices[0].Read()
+		w.GPU[0].Demand = 95_000
+		w.Now += 2
+		return err
+	}
+	curve, err := Measure(t.Context(), devices[0], caps, "stand-in 1", Calibration{Clocks: []int{990, 1485}, Runs: 1, Command: []string{"serve"}, Run: run, Clock: clock, Say: t.Logf})
+	if err != nil || len(curve.Points) != 3 || w.GPU[0].Locked != 0 || w.GPU[0].Limit != 700_000 {
+		t.Fatalf("Measure = %+v, %v; clock left at %d", curve, err, w.GPU[0].Locked)
+	}
+	for i, mhz := range []int{0, 1485, 990} {
+		p := curve.Points[i]
+		if p.Clock != mhz || i > 0 && curve.Clock(protocol.Milliwatts(p.Limit)) != mhz || curve.Clock(1) != 0 {
+			t.Errorf("point %d: %+v", i, p)
+		}
+	}
+	text, err := json.Marshal(curve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadCurve(bytes.NewReader(text), "curve.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, _ := power.Default().Lookup("H100")
+	table, err := power.Default().With(again.GPU(h100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, _ := table.Lookup("H100"); len(g.Caps) != 2 || again.Clock(g.Caps[1].Limit) != 990 || g.Caps[1].Energy >= 1000 {
+		t.Errorf("the table has %+v", g)
+	}
+}

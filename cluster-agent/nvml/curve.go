@@ -28,9 +28,12 @@ type Curve struct {
 	Points  []Point   `json:"points"` // the default limit first, then from the highest to the lowest
 }
 
-// A Point is a median run under a limit.
+// A Point is a median run under a limit, or with the clock held. The limit of
+// one with a clock is what it drew on average and a hundredth more, so that
+// rounding keeps below it: nothing else limits it.
 type Point struct {
 	Limit   int64   `json:"limit_mw"`
+	Clock   int     `json:"clock_mhz,omitempty"`
 	Seconds float64 `json:"seconds"`
 	Joules  float64 `json:"joules"` // by the device's own counter
 	Runs    int     `json:"runs"`
@@ -39,6 +42,7 @@ type Point struct {
 // A Calibration says how to measure a Curve.
 type Calibration struct {
 	Limits  []protocol.Milliwatts // besides the default one
+	Clocks  []int                 // in MHz, instead of limits
 	Runs    int                   // under each limit; the median counts; default 3
 	Command []string              // for the record
 	Run     func(context.Context) error
@@ -84,7 +88,41 @@ func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibra
 		c.Say("%.0f W: %.1f s, %.0f J", watts(limit), p.Seconds, p.Joules)
 		out.Points = append(out.Points, p)
 	}
-	return out, nil
+	return out, c.clocks(ctx, d, caps, &out)
+}
+
+// clocks measures with the clock held, from the highest down. What a clock makes
+// the device draw stands for its limit, so it must fall from point to point.
+func (c Calibration) clocks(ctx context.Context, d Device, caps *Caps, out *Curve) error {
+	mhz := slices.Clone(c.Clocks)
+	slices.Sort(mhz)
+	for _, clock := range slices.Backward(slices.Compact(mhz)) {
+		if err := caps.WantClock(d.UUID(), clock); err != nil {
+			return err
+		}
+		if err := c.hold(ctx, d, caps, protocol.Milliwatts(out.Default)); err != nil {
+			return err
+		}
+		p, err := c.point(ctx, d, 0)
+		if err != nil {
+			return err
+		}
+		p.Clock, p.Limit = clock, min(int64(1010*p.Joules/p.Seconds), out.Points[len(out.Points)-1].Limit-1)
+		c.Say("%d MHz: %.0f W, %.1f s, %.0f J", clock, float64(p.Limit)/1000, p.Seconds, p.Joules)
+		out.Points = append(out.Points, p)
+	}
+	return nil
+}
+
+// Clock returns the clock in MHz by which a cap of this curve is kept, or 0 if a
+// power limit keeps it.
+func (c Curve) Clock(limit protocol.Milliwatts) int {
+	for _, p := range c.Points {
+		if p.Limit == int64(limit) {
+			return p.Clock
+		}
+	}
+	return 0
 }
 
 // hold sets a limit and waits until it is set.
@@ -165,12 +203,17 @@ func ReadCurve(r io.Reader, name string) (Curve, error) {
 		if p.Limit <= 0 || i > 0 && p.Limit >= c.Points[i-1].Limit {
 			return bad(fmt.Sprintf("points[%d].limit_mw", i), "limits from the highest to the lowest")
 		}
+		if p.Clock < 0 || p.Clock > mostClockMHz || i == 0 && p.Clock != 0 {
+			return bad(fmt.Sprintf("points[%d].clock_mhz", i), "1 to 10000, and none of the first")
+		}
 		if !(p.Seconds > 0 && p.Seconds < 1e6) || !(p.Joules > 0 && p.Joules < 1e10) {
 			return bad(fmt.Sprintf("points[%d]", i), "seconds and joules above 0")
 		}
 	}
 	return c, nil
 }
+
+const mostClockMHz = 10_000
 
 const mostWatts = 10_000_000 // milliwatts of one device
 

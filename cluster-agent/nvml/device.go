@@ -142,13 +142,10 @@ func (d *device) SetLimit(limit protocol.Milliwatts) error {
 	return nil
 }
 
-// mostClock is above any GPU's clock, in MHz.
-const mostClock = 10_000
-
 // LockClocks implements Device.
 func (d *device) LockClocks(least, most int) error {
-	if least < 1 || most < least || most > mostClock {
-		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: want 1 to %d, the lower first: %w", d.index, least, most, mostClock, ErrOutOfRange)
+	if least < 1 || most < least || most > mostClockMHz {
+		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: want 1 to %d, the lower first: %w", d.index, least, most, mostClockMHz, ErrOutOfRange)
 	}
 	err := d.call("nvmlDeviceSetGpuLockedClocks", func() driver.Return { return d.h.SetGpuLockedClocks(uint32(least), uint32(most)) })
 	if err != nil {

@@ -70,7 +70,10 @@ type Site struct {
 // feed.
 func (x Site) Parties() (site.Config, error) {
 	name := x.Config.Site
-	body, err := fleet.New(fleet.Config{Power: power.Default(), Standby: fleet.UsualStandby})
+	if len(x.Power.Models()) == 0 {
+		x.Power = power.Default()
+	}
+	body, err := fleet.New(fleet.Config{Power: x.Power, Standby: fleet.UsualStandby})
 	if err != nil {
 		return site.Config{}, err
 	}
