@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
@@ -20,6 +21,7 @@ type Options struct {
 	Advice   market.Advice                           // when the judge is asked
 	Judge    bus.Machine                             // nil: there is none, and what is asked gets no answer
 	Policy   protocol.Policy                         // of the operators, in force from the start
+	Pay      ledger.Payment                          // "" is by what was measured
 	Record   func(protocol.Message) error            // told all that is said, in order
 	Progress func(now, end protocol.Time, ended int) // after each instant
 	Pace     func(now protocol.Time)                 // before each instant

@@ -83,7 +83,7 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 	st := &Stage{
 		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,
 		Meters:    Metered(s),
-		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}, Advice: o.Advice}, rule),
+		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
 		submitter: world.NewSubmitter(s.Jobs),
 	}
 	st.Market.Govern(o.Policy)

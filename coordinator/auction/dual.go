@@ -106,15 +106,22 @@ func (p *problem) answer(use []line) float64 {
 // -1 and infinity.
 func (p *problem) favourite(lot int) (best int, value float64) {
 	best, value = -1, math.Inf(1)
-	for i := 0; ; i++ {
-		k := p.lots[lot].at(i)
-		if k == nil || float64(k.cost) >= value {
-			return best, value // the rest cost more before their room is paid
+	r := p.lots[lot]
+	gpus := float64(r.lot.Job.GPU()) / 1000
+	for i := 0; i < len(r.brief) || r.at(i) != nil; i++ {
+		k := &r.brief[i]
+		if k.cost >= value {
+			break // the rest cost more before their room is paid
 		}
-		if v := float64(k.cost) + p.shadow(k); v < value {
+		v := k.cost
+		if k.pool >= 0 {
+			v += float64(gpus * p.pools[k.pool].sum.over(k.a, k.b))
+		}
+		if v < value {
 			best, value = i, v
 		}
 	}
+	return best, value
 }
 
 // upper is what the lots cost if they choose with room at no price: an

@@ -15,8 +15,16 @@ type ranking struct {
 	p     *problem
 	lot   Lot
 	ready []candidate           // in order
+	brief []brief               // of the same
 	rest  []rough               // dearer than all that are ready, in no order
 	most  protocol.Microdollars // that one of them costs
+}
+
+// A brief is what the price of a candidate is worked out from. The search for
+// prices goes through thousands of them at each step, so they lie close together.
+type brief struct {
+	cost, a, b float64
+	pool       int
 }
 
 // A rough candidate is what ranks an option, and where it stands in the lot.
@@ -84,8 +92,11 @@ func (r *ranking) look() {
 	next := r.rest[:n]
 	slices.SortFunc(next, r.compare)
 	r.ready = slices.Grow(r.ready, n)
+	r.brief = slices.Grow(r.brief, n)
 	for _, x := range next {
-		r.ready = append(r.ready, r.candidate(x))
+		k := r.candidate(x)
+		r.ready = append(r.ready, k)
+		r.brief = append(r.brief, brief{float64(k.cost), k.a, k.b, k.pool})
 	}
 	r.rest = r.rest[n:]
 }

@@ -1,9 +1,11 @@
 package market
 
 import (
+	"math"
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -37,6 +39,7 @@ func (k *Market) believable(site string, o protocol.Offer) protocol.Offer {
 		kept := make([]protocol.Option, 0, len(m.Options))
 		for _, opt := range m.Options {
 			if k.possible(site, job, opt) && has(o.Room, job, opt) {
+				opt.Money = k.owed(opt, o.Grid)
 				kept = append(kept, opt)
 			} else {
 				k.counts[string(protocol.BadTerms)]++
@@ -88,4 +91,38 @@ func (k *Market) possible(site string, j protocol.Job, o protocol.Option) bool {
 		o.Fragment >= -mostPieces && o.Fragment <= mostPieces && o.Cap >= 0 &&
 		(len(j.Models) == 0 || j.GPUs == 0 || slices.Contains(j.Models, o.Model)) &&
 		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))
+}
+
+// owed returns what an option's energy costs. Where a site is paid what was
+// measured, the money that it says is no price but arithmetic: the option's
+// energy at the prices that the same offer tells of its grid. A site whose
+// arithmetic is wrong by more than rounding would win or lose jobs by it, and is
+// taken at its own prices. What ends beyond them is taken as said.
+func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdollars {
+	if k.cfg.Pay.Pay == ledger.FirstPrice {
+		return o.Money
+	}
+	const hour = protocol.Time(time.Hour / time.Millisecond)
+	n := protocol.Time(len(g.Price))
+	if o.Start < g.From || o.Finish > g.From+n*hour {
+		return o.Money
+	}
+	cost, weight, pue := 0.0, 0.0, 1.0
+	for i := range n {
+		if int(i) < len(g.PUE) {
+			pue = float64(g.PUE[i])
+		}
+		part := min(o.Finish, g.From+(i+1)*hour) - max(o.Start, g.From+i*hour)
+		if part > 0 {
+			weight += float64(float64(part) * pue)
+			cost += float64(float64(part) * pue * float64(g.Price[i]))
+		}
+	}
+	const milliPerKWh = 3.6e9
+	cost = float64(o.Energy) / milliPerKWh * cost / max(weight, 1)
+	if math.Abs(cost-float64(o.Money)) <= float64(0.01*math.Abs(cost))+100 {
+		return o.Money
+	}
+	k.counts["money-not-as-told"]++
+	return protocol.Microdollars(min(max(cost, -float64(mostMoney)), float64(mostMoney)))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -19,28 +20,31 @@ import (
 var Shades = []protocol.Milli{700, 850, 1000, 1150, 1300}
 
 // A Shaded is a day in which one site asked for more or less than its energy
-// costs and all others told the truth, and what came of it for that site under
-// each rule of payment. Sums are in dollars, of the jobs that the site ran.
+// costs and all others told the truth, and what came of it for that site. Sums
+// are in dollars, of the jobs that the site ran.
 type Shaded struct {
 	Scenario string  `json:"scenario"`
 	Site     string  `json:"site"`
+	Paid     string  `json:"paid"`  // by what was "bid" or by what was "measured"
 	Price    float64 `json:"price"` // asked, over what it costs
 	Jobs     int     `json:"jobs"`
 	GPUHours float64 `json:"gpu_hours"`
 	CostUSD  float64 `json:"cost_usd"` // of their energy, measured
 
-	// What is left to the site when that is paid.
-	FirstPrice  float64 `json:"first_price_profit_usd"`  // paid: what it asked
-	SecondPrice float64 `json:"second_price_profit_usd"` // paid: what it could have asked and still been cheapest
-	Settled     float64 `json:"settled_profit_usd"`      // paid: what was measured and a tenth of it
+	// What is left to the site when that is paid. A market that pays by bids takes
+	// them as said, one that pays by measurement holds them to the site's own
+	// prices: so the first two are of runs of the one, the last is of the other.
+	FirstPrice  float64 `json:"first_price_profit_usd,omitempty"`  // paid: what it asked
+	SecondPrice float64 `json:"second_price_profit_usd,omitempty"` // paid: what it could have asked and still been cheapest
+	Settled     float64 `json:"settled_profit_usd,omitempty"`      // paid: what was measured and a tenth of it
 
 	Rivals       int     `json:"rivals"`        // of Jobs, those that another site offered for too
 	ObjectiveUSD float64 `json:"objective_usd"` // of the federation's jobs, by what was measured
 }
 
 // Payments plays a scenario with each of the named sites asking each of the
-// shades in turn, under the auction. What is paid changes nothing in who wins,
-// so one run answers for all rules.
+// shades in turn, under the auction, once in a market that pays what was bid and
+// once in one that pays what was measured.
 func Payments(ctx context.Context, s script.Scenario, sites []string, say func(format string, args ...any)) (out []Shaded, err error) {
 	for _, name := range sites {
 		at := slices.IndexFunc(s.Sites, func(x script.Site) bool { return x.Name == name })
@@ -48,7 +52,7 @@ func Payments(ctx context.Context, s script.Scenario, sites []string, say func(f
 			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
 		}
 	}
-	play := func(site string, price protocol.Milli) (*record.Book, float64, error) {
+	play := func(site string, price protocol.Milli, pay ledger.Payment) (*record.Book, float64, error) {
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
@@ -56,34 +60,45 @@ func Payments(ctx context.Context, s script.Scenario, sites []string, say func(f
 				x.Sites[i].Bids.Price = price
 			}
 		}
-		res, err := scenarios.Play(ctx, x, scenarios.Auction, new(membus.Hub), scenarios.Options{})
+		res, err := scenarios.Play(ctx, x, scenarios.Auction, new(membus.Hub), scenarios.Options{Pay: pay})
 		return res.Book, res.Totals.ObjectiveUSD - res.Totals.IdleUSD - res.Totals.IdleKg*s.Weights.Kappa.Dollars()/1000, err
 	}
-	honest, objective, err := play("", 1000)
-	if err != nil {
-		return nil, err
-	}
-	for _, site := range sites {
-		for _, price := range Shades {
-			book, sum := honest, objective
-			if price != 1000 {
-				if book, sum, err = play(site, price); err != nil {
-					return out, err
+	for _, pay := range []ledger.Payment{ledger.FirstPrice, ledger.Settled} {
+		honest, objective, err := play("", 1000, pay)
+		if err != nil {
+			return out, err
+		}
+		for _, site := range sites {
+			for _, price := range Shades {
+				book, sum := honest, objective
+				if price != 1000 {
+					if book, sum, err = play(site, price, pay); err != nil {
+						return out, err
+					}
 				}
+				row := shaded(book, site, pay)
+				row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
+				out = append(out, row)
+				say("%s, paid by what was %s: %s asks %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
+					s.Name, row.Paid, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.Settled, sum)
 			}
-			row := shaded(book, site)
-			row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
-			out = append(out, row)
-			say("%s: %s asks %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
-				s.Name, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.Settled, sum)
 		}
 	}
 	return out, nil
 }
 
+// Who is paid by what.
+const (
+	byBid         = "bid"
+	byMeasurement = "measured"
+)
+
 // shaded adds up what a site earned in a run.
-func shaded(book *record.Book, site string) Shaded {
-	out := Shaded{Site: site}
+func shaded(book *record.Book, site string, pay ledger.Payment) Shaded {
+	out := Shaded{Site: site, Paid: byBid}
+	if pay == ledger.Settled {
+		out.Paid = byMeasurement
+	}
 	for _, id := range book.Jobs() {
 		r, _ := book.Job(id)
 		a := r.Award()
@@ -98,9 +113,12 @@ func shaded(book *record.Book, site string) Shaded {
 		}
 		out.GPUHours += float64(r.Job.GPU()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
 		out.CostUSD += cost
+		if out.Paid == byMeasurement {
+			out.Settled += max(cost, -cost) / 10
+			continue
+		}
 		out.FirstPrice += bid - cost
 		out.SecondPrice += bid + more - cost
-		out.Settled += max(cost, -cost) / 10
 	}
 	return out
 }
@@ -132,51 +150,89 @@ func margin(r record.JobRecord, a record.Decision) (dollars float64, rival bool)
 // of each site gained over the truth.
 func PaymentsMarkdown(w io.Writer, rows []Shaded) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "| day | site | asks | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| day | paid by | site | asks | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	truth := truths(rows)
+	for _, r := range rows {
+		profit := fmt.Sprintf("%.2f | %.2f |", r.FirstPrice, r.SecondPrice)
+		if r.Paid == byMeasurement {
+			profit = "| |"
+		}
+		last := ""
+		if r.Paid == byMeasurement {
+			last = fmt.Sprintf("%.2f", r.Settled)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %d | %.0f | %.2f | %s %s | %+.2f |\n", r.Scenario, r.Paid, r.Site, r.Price,
+			r.Jobs, r.GPUHours, r.CostUSD, profit, last, 100*(r.ObjectiveUSD/truth[r.key()].ObjectiveUSD-1))
+	}
+	fmt.Fprintf(b, "\nWhat the best lie of a site gained over the truth, and what it cost the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
+	for _, l := range Temptations(rows) {
+		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", l.Rule, spread(l.Gained).text(1, 2), l.Gainers, len(l.Gained), spread(l.Lost).text(100, 2))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r Shaded) key() string { return r.Scenario + "/" + r.Site + "/" + r.Paid }
+
+// truths returns the rows of honest sites.
+func truths(rows []Shaded) map[string]Shaded {
 	truth := make(map[string]Shaded)
 	for _, r := range rows {
 		if r.Price == 1 {
-			truth[r.Scenario+"/"+r.Site] = r
+			truth[r.key()] = r
 		}
 	}
-	for _, r := range rows {
-		t := truth[r.Scenario+"/"+r.Site]
-		fmt.Fprintf(b, "| %s | %s | %.2f | %d | %.0f | %.2f | %.2f | %.2f | %.2f | %+.2f |\n", r.Scenario, r.Site, r.Price,
-			r.Jobs, r.GPUHours, r.CostUSD, r.FirstPrice, r.SecondPrice, r.Settled, 100*(r.ObjectiveUSD/t.ObjectiveUSD-1))
-	}
-	fmt.Fprintf(b, "\nWhat the best lie of a site gained over the truth, and what it cost the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
+	return truth
+}
+
+// A Temptation is what the best lies under one rule of payment came to: an entry
+// for each site and day, of nothing where no lie gains.
+type Temptation struct {
+	Rule    string
+	Gained  []float64 // dollars, by the site
+	Lost    []float64 // share of the federation's objective
+	Gainers int       // sites that gain half a cent or more
+}
+
+// Temptations returns what lies came to, by rule.
+func Temptations(rows []Shaded) (out []Temptation) {
+	truth := truths(rows)
 	for _, rule := range []struct {
-		name string
-		of   func(Shaded) float64
+		name, paid string
+		of         func(Shaded) float64
 	}{
-		{"first-price", func(r Shaded) float64 { return r.FirstPrice }},
-		{"second-price", func(r Shaded) float64 { return r.SecondPrice }},
-		{"settled", func(r Shaded) float64 { return r.Settled }},
+		{"first-price", byBid, func(r Shaded) float64 { return r.FirstPrice }},
+		{"second-price", byBid, func(r Shaded) float64 { return r.SecondPrice }},
+		{"settled", byMeasurement, func(r Shaded) float64 { return r.Settled }},
 	} {
 		best := make(map[string]Shaded)
 		var order []string
 		for _, r := range rows {
-			key := r.Scenario + "/" + r.Site
-			if x, ok := best[key]; !ok {
-				order = append(order, key)
-				best[key] = truth[key]
-			} else if rule.of(r) > rule.of(x) {
-				best[key] = r
+			if r.Paid != rule.paid {
+				continue
+			}
+			x, ok := best[r.key()]
+			if !ok {
+				order = append(order, r.key())
+				x = truth[r.key()]
+				best[r.key()] = x
+			}
+			if rule.of(r) > rule.of(x) {
+				best[r.key()] = r
 			}
 		}
-		var gained, lost []float64
-		liars := 0
+		t := Temptation{Rule: rule.name}
 		for _, key := range order {
 			gain := rule.of(best[key]) - rule.of(truth[key])
-			gained, lost = append(gained, gain), append(lost, best[key].ObjectiveUSD/truth[key].ObjectiveUSD-1)
+			t.Gained = append(t.Gained, gain)
+			t.Lost = append(t.Lost, best[key].ObjectiveUSD/truth[key].ObjectiveUSD-1)
 			if gain > 0.005 {
-				liars++
+				t.Gainers++
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", rule.name, spread(gained).text(1, 2), liars, len(order), spread(lost).text(100, 2))
+		out = append(out, t)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return out
 }
 
 // Telling returns the sites on which a lie tells most: the cheapest, the
