@@ -67,7 +67,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone; may be given again")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
 	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
-	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon, for the trade-off with money")
+	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
 	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
 	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand())
 	return cmd
@@ -178,15 +178,13 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 	return out, nil
 }
 
-// sweeps runs auction at other prices of carbon.
+// sweeps runs auction at other weights.
 func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, error) {
 	days := p.Scenarios
 	p.Sweep = true
 	p.Scenarios, p.Entries = nil, []bench.Entry{{Policy: scenarios.Auction}}
 	for _, s := range days {
-		for _, kappa := range bench.Kappas {
-			p.Scenarios = append(p.Scenarios, bench.Weigh(s, kappa))
-		}
+		p.Scenarios = append(p.Scenarios, bench.Sweep(s)...)
 	}
 	return bench.Run(cmd.Context(), p)
 }

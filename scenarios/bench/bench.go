@@ -72,6 +72,7 @@ type Row struct {
 	Entry    string  `json:"entry"`
 	Seed     uint64  `json:"seed"`
 	KappaUSD float64 `json:"kappa_usd"` // per tonne
+	DelayUSD float64 `json:"delay_usd"` // per GPU-hour waited by who cannot
 	Sweep    bool    `json:"sweep,omitempty"`
 	Load     float64 `json:"load"` // GPU-hours asked for over GPU-hours there are
 
@@ -168,7 +169,7 @@ func (p Plan) row(ctx context.Context, s script.Scenario, e Entry, floor pair) (
 func measure(s script.Scenario, e Entry, t record.Totals, floor pair) Row {
 	kappa := s.Weights.Kappa.Dollars()
 	r := Row{
-		Scenario: s.Name, Hash: s.Hash, Entry: e.String(), Seed: s.Seed, KappaUSD: kappa, Load: scenarios.Load(s),
+		Scenario: s.Name, Hash: s.Hash, Entry: e.String(), Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.Dollars(), Load: scenarios.Load(s),
 		JobsUSD:  t.ObjectiveUSD - t.IdleUSD - t.IdleKg*kappa/1000,
 		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
 		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,

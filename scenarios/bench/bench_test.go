@@ -81,9 +81,14 @@ func TestASweepIsDrawnForItsDay(t *testing.T) {
 		r.Sweep, r.KappaUSD, r.BusyKg, r.BusyCostUSD = true, kappa, 70-kappa/10, 5+kappa/100
 		all = append(all, r)
 	}
+	for _, delay := range []float64{1, 10} {
+		r := all[0]
+		r.Sweep, r.KappaUSD, r.DelayUSD = true, 50, delay
+		all = append(all, r)
+	}
 	var b bytes.Buffer
-	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 3 {
-		t.Errorf("the page has no chart of 3 points: %v", err)
+	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 3 || strings.Count(b.String(), "/GPU-h</text>") != 3 {
+		t.Errorf("the page has no charts of 3 points each: %v", err)
 	}
 	if n := Summarize(all)[0].Rows; n != 2 {
 		t.Errorf("the summary counts %d rows of auction; the sweep's are not its", n)

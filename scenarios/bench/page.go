@@ -92,8 +92,32 @@ func gaps(all []Summary) string {
 	return b.String()
 }
 
-// sweeps draws, for each scenario that was run at several prices of carbon, what
-// the jobs' energy costs against what it emits.
+// A tradeOff is two figures of the same run, one bought with the other as a weight
+// is raised.
+type tradeOff struct {
+	title, aria string
+	weight      func(Row) float64
+	other       func(Row) float64 // that stays, or the row is of another trade-off
+	unit        string
+	x, y        func(Row) float64
+	xs, ys      string // formats
+}
+
+var tradeOffs = []tradeOff{
+	{
+		"money against carbon", "cost against carbon",
+		func(r Row) float64 { return r.KappaUSD }, func(r Row) float64 { return r.DelayUSD }, "$%g/t",
+		func(r Row) float64 { return r.BusyCostUSD }, func(r Row) float64 { return r.BusyKg }, "$%.2f of busy energy", "%.1f kg",
+	},
+	{
+		"money and carbon against waiting", "cost against waiting",
+		func(r Row) float64 { return r.DelayUSD }, func(r Row) float64 { return r.KappaUSD }, "$%g/GPU-h",
+		func(r Row) float64 { return r.BusyCostUSD + r.BusyKg*r.KappaUSD/1000 }, func(r Row) float64 { return r.Totals.WaitS.Mean / 3600 }, "$%.2f of money and carbon", "%.2f h",
+	},
+}
+
+// sweeps draws the trade-offs of each scenario that was run at several weights.
+// Rows at the usual weights, of which there is one, belong to both.
 func sweeps(rows []Row) (out []string) {
 	type key struct {
 		scenario, entry string
@@ -112,18 +136,37 @@ func sweeps(rows []Row) (out []string) {
 		points[k] = append(points[k], r)
 	}
 	for _, k := range order {
-		if p := points[k]; len(p) > 2 {
-			slices.SortFunc(p, func(x, y Row) int { return cmp.Compare(x.KappaUSD, y.KappaUSD) })
-			out = append(out, fmt.Sprintf("<h2>%s under %s: money against carbon</h2>", html.EscapeString(k.scenario), html.EscapeString(k.entry))+scatter(p))
+		for _, t := range tradeOffs {
+			if p := t.of(points[k]); p != nil {
+				out = append(out, fmt.Sprintf("<h2>%s under %s: %s</h2>", html.EscapeString(k.scenario), html.EscapeString(k.entry), t.title)+t.scatter(p))
+			}
 		}
 	}
 	return out
 }
 
-func scatter(p []Row) string {
+// of returns the rows that differ in the trade-off's weight alone, by it, if there
+// are three: those that share the value of the other weight which most have.
+func (t tradeOff) of(rows []Row) (out []Row) {
+	count := make(map[float64]int)
+	most := 0
+	for _, r := range rows {
+		count[t.other(r)]++
+		most = max(most, count[t.other(r)])
+	}
+	for _, r := range rows {
+		if most > 2 && count[t.other(r)] == most {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(x, y Row) int { return cmp.Compare(t.weight(x), t.weight(y)) })
+	return out
+}
+
+func (t tradeOff) scatter(p []Row) string {
 	const left, top, width, height = 70.0, 20.0, 520.0, 260.0
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	at := func(r Row) [2]float64 { return [2]float64{r.BusyCostUSD, r.BusyKg} }
+	at := func(r Row) [2]float64 { return [2]float64{t.x(r), t.y(r)} }
 	for _, r := range p {
 		for i, v := range at(r) {
 			low[i], high[i] = min(low[i], v), max(high[i], v)
@@ -135,9 +178,15 @@ func scatter(p []Row) string {
 		return left + width*part(0), top + height*(1-part(1))
 	}
 	b := new(strings.Builder)
-	fmt.Fprintf(b, `<svg viewBox="0 0 680 330" role="img" aria-label="cost against carbon" font-family="system-ui,sans-serif" font-size="12"><rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="#c8d0d9"/>`, left, top, width, height)
-	fmt.Fprintf(b, `<text x="%g" y="%g">$%.2f</text><text x="%g" y="%g" text-anchor="end">$%.2f of busy energy</text><text x="%g" y="%g" text-anchor="end">%.1f kg</text><text x="%g" y="%g" text-anchor="end">%.1f kg</text><polyline fill="none" stroke="#7aa5d6" points="`,
-		left, top+height+18, low[0], left+width, top+height+18, high[0], left-6, top+10, high[1], left-6, top+height, low[1])
+	fmt.Fprintf(b, `<svg viewBox="0 0 680 330" role="img" aria-label="%s" font-family="system-ui,sans-serif" font-size="12"><rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="#c8d0d9"/>`, t.aria, left, top, width, height)
+	label := func(x, y float64, anchor, format string, v float64) {
+		fmt.Fprintf(b, `<text x="%g" y="%g" text-anchor="%s">%s</text>`, x, y, anchor, fmt.Sprintf(format, v))
+	}
+	label(left, top+height+18, "start", "$%.2f", low[0])
+	label(left+width, top+height+18, "end", t.xs, high[0])
+	label(left-6, top+10, "end", t.ys, high[1])
+	label(left-6, top+height, "end", t.ys, low[1])
+	b.WriteString(`<polyline fill="none" stroke="#7aa5d6" points="`)
 	for _, r := range p {
 		x, y := place(r)
 		fmt.Fprintf(b, "%.1f,%.1f ", x, y)
@@ -145,7 +194,7 @@ func scatter(p []Row) string {
 	b.WriteString(`"/>`)
 	for _, r := range p {
 		x, y := place(r)
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4" fill="#1f5fa8"/><text x="%.1f" y="%.1f">$%g/t</text>`, x, y, x+7, y-5, r.KappaUSD)
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4" fill="#1f5fa8"/><text x="%.1f" y="%.1f">%s</text>`, x, y, x+7, y-5, fmt.Sprintf(t.unit, t.weight(r)))
 	}
 	b.WriteString("</svg>")
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -119,13 +120,30 @@ func dearest(s script.Scenario) int {
 	return least(s, func(i int) float64 { return -mean(s, i, protocol.GridPrice) })
 }
 
-// Kappas are the carbon prices of a sweep, in dollars per tonne.
-var Kappas = []int64{0, 25, 50, 100, 200, 400, 800}
+// The weights of a sweep: carbon prices in dollars per tonne, and what waiting
+// costs those that cannot be deferred, in dollars per GPU-hour.
+var (
+	Kappas = []float64{0, 25, 50, 100, 200, 400, 800}
+	Delays = []float64{0.01, 0.1, 1, 10}
+)
 
-// Weigh returns a scenario with another price of carbon.
-func Weigh(s script.Scenario, dollars int64) script.Scenario {
-	s.Weights.Kappa = protocol.Microdollars(dollars) * 1_000_000
-	sum := sha256.Sum256([]byte(fmt.Sprint(s.Hash, "kappa", dollars)))
-	s.Hash = hex.EncodeToString(sum[:])
-	return s
+// Sweep returns a scenario with each of the weights in turn, the others as they
+// were.
+func Sweep(s script.Scenario) (out []script.Scenario) {
+	weigh := func(name string, dollars float64, to func(*script.Scenario) *protocol.Microdollars) {
+		x := s
+		*to(&x) = protocol.Microdollars(math.Round(dollars * 1e6))
+		if x.Weights != s.Weights {
+			sum := sha256.Sum256([]byte(fmt.Sprint(s.Hash, name, dollars)))
+			x.Hash = hex.EncodeToString(sum[:])
+			out = append(out, x)
+		}
+	}
+	for _, v := range Kappas {
+		weigh("kappa", v, func(x *script.Scenario) *protocol.Microdollars { return &x.Weights.Kappa })
+	}
+	for _, v := range Delays {
+		weigh("delay", v, func(x *script.Scenario) *protocol.Microdollars { return &x.Weights.Delay })
+	}
+	return append(out, s)
 }

@@ -60,7 +60,7 @@ func Markdown(w io.Writer, rows []Row) error {
 	for _, r := range rows {
 		if day(r) != last {
 			last = day(r)
-			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n| policy |", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.BoundUSD, r.IdleBound)
+			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t, waiting at $%g/GPU-h. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n| policy |", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.DelayUSD, r.BoundUSD, r.IdleBound)
 			for _, c := range columns {
 				fmt.Fprintf(b, " %s |", c.title())
 			}
@@ -104,7 +104,7 @@ func both(busy, idle Spread) string {
 // CSV writes one line for each row.
 func CSV(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
-	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "load", "bound_usd", "idle_bound_usd"}
+	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "delay_usd", "load", "bound_usd", "idle_bound_usd"}
 	for _, c := range columns {
 		head = append(head, strings.ReplaceAll(c.title(), " ", "_"))
 	}
@@ -113,7 +113,7 @@ func CSV(w io.Writer, rows []Row) error {
 	}
 	for _, r := range rows {
 		number := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
-		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), r.Entry, number(r.KappaUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
+		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), r.Entry, number(r.KappaUSD), number(r.DelayUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
 		for _, c := range columns {
 			line = append(line, strconv.FormatFloat(c.of(r), 'f', 4, 64))
 		}
