@@ -93,9 +93,15 @@ type Mouth struct {
 // lifetime is how many messages a party may say in one life: 2^40.
 const lifetime = 1 << 40
 
+// Lived returns in which life a message of a number was said, and its count there.
+func Lived(seq uint64) (life, n uint64) { return seq / lifetime, seq % lifetime }
+
+// Lives returns the number of the nth message of a life.
+func Lives(life, n uint64) uint64 { return life*lifetime + n }
+
 // Say returns body as a message from m to another party, at now.
 func (m *Mouth) Say(now Time, to Party, body Body) Message {
-	m.seq = max(m.seq, uint64(m.Life)*lifetime) + 1
+	m.seq = max(m.seq, Lives(uint64(m.Life), 0)) + 1
 	return Message{Version: Current, At: now, From: m.Who, Seq: m.seq, To: to, Body: body}
 }
 

@@ -85,18 +85,20 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 
 func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := record.New(record.Config{})
-	said := make(map[string]protocol.JobID) // what each decision was about
+	said := make(map[uint64]protocol.JobID) // what each decision was about
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
 		book.Add(m)
 		if job := decides(m.Body); job != "" {
-			said[decision.ID(m.Seq)] = job
+			said[m.Seq] = job
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	if _, ok := book.Job(id); !ok && said[string(id)] != "" {
-		id = said[string(id)]
+	if _, ok := book.Job(id); !ok {
+		if seq, ok := decision.Find(string(id), func(seq uint64) bool { return said[seq] != "" }); ok && said[seq] != "" {
+			id = said[seq]
+		}
 	}
 	r, ok := book.Job(id)
 	if !ok {
@@ -134,8 +136,9 @@ func decisions(what, path string, out, talk io.Writer) error {
 		return err
 	}
 	all := []decision.Record{}
+	seq, _ := decision.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
 	for _, id := range log.Decisions() {
-		if d, ok := log.Decision(id); ok && (d.ID == what || d.Job.Name == what) {
+		if d, ok := log.Decision(id); ok && (id == seq || d.Job.Name == what) {
 			all = append(all, d)
 		}
 	}

@@ -3,11 +3,11 @@ package chat
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -301,12 +301,11 @@ func (r *reading) word(l *Log, low []string, t token) (int, []string) {
 		}
 		return used, nil
 	}
-	if id, ok := strings.CutPrefix(low[0], "d-"); ok && isNumber(id) {
-		v, err := strconv.ParseUint(id, 10, 63)
-		if err != nil || r.slots.Decision != 0 {
+	if seq, ok := decision.Find(low[0], func(seq uint64) bool { _, ok := l.decisions[seq]; return ok }); ok {
+		if r.slots.Decision != 0 {
 			return 0, nil
 		}
-		r.slots.Decision = max(v, 1)
+		r.slots.Decision = seq
 		return 1, []string{"DEC"}
 	}
 	if id, ok := strings.CutPrefix(low[0], "r-"); ok && isNumber(id) {

@@ -15,6 +15,7 @@ package decision
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,8 +120,34 @@ func Refused(r record.JobRecord, number int, policy uint64) (Record, bool) {
 	return Of(r, record.Hearing{Decision: *r.Refusal}, number, policy)
 }
 
-// ID returns a decision's id: "D-14". A ledger's numbers start at 1.
-func ID(seq uint64) string { return fmt.Sprintf("D-%d", max(seq, 1)) }
+// ID returns the id of the decision that a coordinator said under a number, which
+// starts at 1: "D-14". That of a coordinator that was begun anew, as every live
+// one is, ends with three digits for which time that was: its 14th message of
+// the second is "D-14002".
+func ID(seq uint64) string {
+	if life, n := protocol.Lived(seq); life > 0 && life < lives && n < protocol.Lives(1, 0)/lives {
+		return fmt.Sprintf("D-%d", n*lives+life)
+	}
+	return fmt.Sprintf("D-%d", max(seq, 1))
+}
+
+// lives is how many lives have short ids.
+const lives = 1000
+
+// Find returns the number of the decision of an id, short or in full; false if
+// it is no id. There says which numbers a ledger has: it holds the decisions of
+// lives or of none, so an id means one at most.
+func Find(id string, there func(seq uint64) bool) (seq uint64, ok bool) {
+	digits, ok := strings.CutPrefix(strings.ToUpper(id), "D-")
+	seq, err := strconv.ParseUint(digits, 10, 64)
+	if !ok || err != nil {
+		return 0, false
+	}
+	if short := protocol.Lives(seq%lives, seq/lives); seq%lives > 0 && there(short) {
+		return short, true
+	}
+	return max(seq, 1), true
+}
 
 func message(o record.Origin) string {
 	if o == (record.Origin{}) {

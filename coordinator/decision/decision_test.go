@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -174,6 +175,36 @@ func TestTheJSONIsOfItsSchema(t *testing.T) {
 		}
 		if err := sch.Validate(doc); err != nil {
 			t.Errorf("award %s: %v\n%s", strconv.FormatBool(award), err, raw)
+		}
+	}
+}
+
+func TestAnIDIsShortAndMeansOneDecision(t *testing.T) {
+	for _, tc := range []struct {
+		seq  uint64
+		want string
+	}{
+		{0, "D-1"}, {14, "D-14"}, {23_002, "D-23002"}, {protocol.Lives(2, 23), "D-23002"}, {protocol.Lives(1, 1), "D-1001"},
+		{protocol.Lives(999, 1<<30-1), "D-1073741823999"}, {protocol.Lives(1000, 5), "D-1099511627776005"},
+	} {
+		if got := ID(tc.seq); got != tc.want {
+			t.Errorf("ID(%d) = %s; want %s", tc.seq, got, tc.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		life := rapid.Uint64Range(0, 1100).Draw(t, "life")
+		n := rapid.Uint64Range(1, 1<<40-1).Draw(t, "n")
+		seq := protocol.Lives(life, n)
+		there := func(x uint64) bool { return x == seq }
+		for _, id := range []string{ID(seq), strings.ToLower(ID(seq)), fmt.Sprint("D-", seq)} {
+			if got, ok := Find(id, there); !ok || got != seq {
+				t.Fatalf("%s is found as %d, %v; want %d", id, got, ok, seq)
+			}
+		}
+	})
+	for _, id := range []string{"", "D-", "14", "D--1", "D-1.5", "job", "D-99999999999999999999999"} {
+		if _, ok := Find(id, func(uint64) bool { return true }); ok {
+			t.Errorf("%q is taken for an id", id)
 		}
 	}
 }

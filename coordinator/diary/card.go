@@ -2,10 +2,9 @@ package diary
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -21,7 +20,7 @@ type Card struct {
 
 // Card returns the decision of an id such as "D-14".
 func (d *Diary) Card(id string) (Card, bool) {
-	n, ok := number(id)
+	n, ok := d.number(id)
 	i, there := d.byID[n]
 	if !ok || !there {
 		return Card{}, false
@@ -51,9 +50,7 @@ func (d *Diary) Last(job protocol.JobID) (Entry, bool) {
 	return d.entries[all[len(all)-1]], true
 }
 
-// number reads a decision's id.
-func number(id string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(strings.ToUpper(id), "D-")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, ok && err == nil
+// number returns the number of a decision of an id.
+func (d *Diary) number(id string) (uint64, bool) {
+	return decision.Find(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
 }

@@ -121,7 +121,7 @@ func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
 
 // Record returns a decision as a document.
 func (d *Diary) Record(id string) (decision.Record, bool) {
-	n, ok := number(id)
+	n, ok := d.number(id)
 	if !ok {
 		return decision.Record{}, false
 	}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/scene"
 	"github.com/gridbid/gridbid/protocol"
@@ -143,8 +143,8 @@ func (in change) query() (chat.Query, error) {
 // cannot be asked in words cannot be asked here.
 func (d desk) query(ctx context.Context, picture bool, of target, q chat.Query) (*sdk.CallToolResult, any, error) {
 	if of.Decision != "" {
-		n, err := strconv.ParseUint(strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), 10, 64)
-		if err != nil || n == 0 {
+		n, ok := decision.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // the question finds it
+		if !ok {
 			return nil, nil, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
 		}
 		q.Decision = n
