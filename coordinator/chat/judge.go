@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -87,8 +88,8 @@ func (l *Log) arbitration(q Query, a *Answer) {
 			name(m.site), phrase.Count(len(h.ask.Choices), "option", "options"), phrase.Dollars(more))
 	case h == nil:
 		a.say("No: the rule decided %s, and no judge was asked about it.", cite(m.id))
-	case h.answer == nil:
-		a.say("No: a judge was asked and did not answer in time, so the rule decided.")
+	case decision.Fallback(h.ask, h.answer, m.h.Decision) != "":
+		a.say("No: a judge was asked, and the rule decided: %s.", decision.Failing(decision.Fallback(h.ask, h.answer, m.h.Decision)))
 	default:
 		a.say("No: a judge was asked, and its answer changed nothing; the rule's choice stood.")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -57,6 +58,11 @@ func (l *Log) decided(m matter, a *Answer) {
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
 			name(r.Job.ID), shape(r.Job), phrase.Clock(r.Job.Deadline), name(d.Site), m.h.Round, phrase.Clock(d.Said.At), phrase.Clock(d.Option.Start), narrate.Because(d.Why))
+		if h := l.hints[place{m.h.Round, r.Job.ID}]; h != nil {
+			if fault := decision.Fallback(h.ask, h.answer, d); fault != "" {
+				a.say("A judge was asked, and the rule decided: %s.", decision.Failing(fault))
+			}
+		}
 		if d.Answer == "decline" {
 			a.say("%s declined: %s.", name(d.Site), narrate.Because(d.Declined))
 		}

@@ -1,38 +1,87 @@
 package decision
 
 import (
+	"slices"
+
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // Judged returns d as a decision that a judge was asked about: who decided, and
-// what its choice cost more. Without an answer in time the rule decided.
+// what its choice cost more; or why the rule did.
 func (d Record) Judged(ask protocol.Ask, answer *protocol.Answer, a record.Decision) Record {
-	switch {
-	case a.Why.Code == protocol.Judged:
-		d.Path = "judge"
-		for _, c := range ask.Choices {
-			if c.Site == a.Site && c.Option == a.Option.Option {
-				extra := c.Extra.Dollars()
-				d.Extra = &extra
-				d.Facts = append(d.Facts, Fact{
-					"F" + number(len(d.Facts)), "decision", "extra", int64(c.Extra), "microdollars", printed(int64(c.Extra), "microdollars"), "message to the judge",
-				})
-			}
+	if fault := Fallback(ask, answer, a); fault != "" {
+		d.Path = "fallback:" + paths[fault]
+		d.Facts = append(d.Facts, Fact{"R" + number(len(d.Facts)), "decision", "reason", string(fault), "code", "a judge was asked, and the rule decided: " + Failing(fault), "answer of the judge"})
+		return d
+	}
+	if a.Why.Code != protocol.Judged {
+		return d
+	}
+	d.Path = "judge"
+	for _, c := range ask.Choices {
+		if c.Site == a.Site && c.Option == a.Option.Option {
+			extra := c.Extra.Dollars()
+			d.Extra = &extra
+			d.Facts = append(d.Facts, Fact{
+				"F" + number(len(d.Facts)), "decision", "extra", int64(c.Extra), "microdollars", printed(int64(c.Extra), "microdollars"), "message to the judge",
+			})
 		}
-	case answer == nil || answer.Fault == protocol.Late:
-		d.Path = "fallback:late"
-	case answer.Fault == protocol.NotOffered:
-		d.Path = "fallback:not offered"
-	case answer.Fault == protocol.OrderDecides || len(answer.Picks) == 2 && answer.Picks[0].Handle != answer.Picks[1].Handle:
-		d.Path = "fallback:depends on order"
-	case answer.Fault == protocol.Invalid || answer.Fault == "" && len(answer.Picks) != 2:
-		d.Path = "fallback:invalid"
-	case answer.Fault != "":
-		d.Path = "fallback:error"
 	}
 	return d
+}
+
+// paths are faults of a judge in a record's path.
+var paths = map[protocol.Code]string{
+	protocol.Late: "late", protocol.Failed: "error", protocol.OverBudget: "error", protocol.Invalid: "invalid",
+	protocol.NotOffered: "not offered", protocol.OrderDecides: "depends on order",
+}
+
+// Fallback returns why the rule decided though a judge was asked; "" where the
+// judge decided, or wanted nothing else than the rule.
+func Fallback(ask protocol.Ask, answer *protocol.Answer, a record.Decision) protocol.Code {
+	switch {
+	case a.Why.Code == protocol.Judged:
+		return ""
+	case answer == nil:
+		return protocol.Late
+	case paths[answer.Fault] != "":
+		return answer.Fault
+	case answer.Fault != "":
+		return protocol.Failed
+	case len(answer.Picks) != 2:
+		return protocol.Invalid
+	case answer.Picks[0].Handle != answer.Picks[1].Handle:
+		return protocol.OrderDecides
+	}
+	i := slices.IndexFunc(ask.Choices, func(c protocol.Choice) bool { return c.Handle == answer.Picks[0].Handle })
+	switch {
+	case i < 0:
+		return protocol.NotOffered
+	case answer.Picks[0].Why == protocol.NoPreference || answer.Picks[1].Why == protocol.NoPreference || ask.Choices[i].Site == a.Site:
+		return ""
+	case len(ask.Notes) == 0 && (answer.Picks[0].Why == protocol.OperatorNote || answer.Picks[1].Why == protocol.OperatorNote):
+		return protocol.Invalid // it names a note that there was not
+	}
+	return protocol.Late // it was sound, and the market did not take it
+}
+
+// Failing says a judge's fault in words.
+func Failing(fault protocol.Code) string {
+	switch fault {
+	case protocol.Late:
+		return "it did not answer in time"
+	case protocol.Invalid:
+		return "its answer was not what was asked for"
+	case protocol.NotOffered:
+		return "it named an option that was not among those put to it"
+	case protocol.OrderDecides:
+		return "asked twice, in opposite orders, it chose differently"
+	case protocol.OverBudget:
+		return "its calls or tokens of that hour were spent"
+	}
+	return "its model failed, or its reply was cut short"
 }
 
 // number returns a fact's number that figures and reasons together cannot have

@@ -208,3 +208,40 @@ func TestAnIDIsShortAndMeansOneDecision(t *testing.T) {
 		}
 	}
 }
+
+// Where a judge was asked and the rule decided, the record says why.
+func TestAFallbackSaysWhy(t *testing.T) {
+	ask := protocol.Ask{Choices: []protocol.Choice{{Handle: "k1", Site: "oslo"}, {Handle: "k2", Site: "lyon"}}}
+	picks := func(first, second string, why protocol.Code) *protocol.Answer {
+		return &protocol.Answer{Picks: []protocol.Pick{{Handle: first, Why: why}, {Handle: second, Why: why}}}
+	}
+	rule := record.Decision{Site: "oslo", Why: protocol.Reason{Code: protocol.Cheapest}}
+	for _, tc := range []struct {
+		answer *protocol.Answer
+		is     record.Decision
+		fault  protocol.Code
+		path   string
+	}{
+		{nil, rule, protocol.Late, "fallback:late"},
+		{&protocol.Answer{Fault: protocol.Late}, rule, protocol.Late, "fallback:late"},
+		{&protocol.Answer{Fault: protocol.Failed}, rule, protocol.Failed, "fallback:error"},
+		{&protocol.Answer{Fault: "nonsense"}, rule, protocol.Failed, "fallback:error"},
+		{&protocol.Answer{Fault: protocol.OverBudget}, rule, protocol.OverBudget, "fallback:error"},
+		{&protocol.Answer{}, rule, protocol.Invalid, "fallback:invalid"},
+		{picks("k2", "k2", protocol.OperatorNote), rule, protocol.Invalid, "fallback:invalid"},
+		{picks("k9", "k9", protocol.SpreadLoad), rule, protocol.NotOffered, "fallback:not offered"},
+		{picks("k1", "k2", protocol.SpreadLoad), rule, protocol.OrderDecides, "fallback:depends on order"},
+		{picks("k2", "k2", protocol.SpreadLoad), rule, protocol.Late, "fallback:late"},
+		{picks("k1", "k1", protocol.SpreadLoad), rule, "", "rule"},
+		{picks("k2", "k2", protocol.NoPreference), rule, "", "rule"},
+		{picks("k2", "k2", protocol.SpreadLoad), record.Decision{Site: "lyon", Why: protocol.Reason{Code: protocol.Judged}}, "", "judge"},
+	} {
+		d := Record{Path: "rule"}.Judged(ask, tc.answer, tc.is)
+		if got := Fallback(ask, tc.answer, tc.is); got != tc.fault || d.Path != tc.path {
+			t.Errorf("%+v: fault %q on path %q; want %q on %q", tc.answer, got, d.Path, tc.fault, tc.path)
+		}
+		if said := slices.ContainsFunc(d.Facts, func(f Fact) bool { return strings.HasSuffix(f.Text, Failing(tc.fault)) }); said != (tc.fault != "") {
+			t.Errorf("%+v: the record's facts are %+v", tc.answer, d.Facts)
+		}
+	}
+}
