@@ -16,6 +16,6 @@ test-kube:
 bench-kube:
 	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
 
-## test-chart: hold the Helm chart to what it promises, with Helm's own code
+## test-chart: hold chart and container file to what they promise, with Helm's own code (CONTAINERS=1 also builds images)
 test-chart:
 	cd deploy/charttest && $(GO) test -count=1 ./...

@@ -24,6 +24,7 @@ type metrics struct {
 	round, award            prometheus.Histogram
 	offer                   *prometheus.HistogramVec
 	settled, energy, carbon *prometheus.CounterVec
+	estimated               *prometheus.CounterVec
 	paid                    *prometheus.GaugeVec
 	refused                 *prometheus.Desc
 	now                     func() time.Time
@@ -41,23 +42,24 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &metrics{
-		messages: counter("gridbid_messages_total", "Messages heard and said, by kind.", "kind", "way"),
-		round:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_round_seconds", Help: "From the call of a round to its outcome.", Buckets: buckets}),
-		award:    prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_award_seconds", Help: "From the submission of a job to its first award.", Buckets: buckets}),
-		offer:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gridbid_offer_seconds", Help: "From the call of a round to a site's offer.", Buckets: buckets}, []string{"site"}),
-		settled:  counter("gridbid_settled_total", "Jobs settled, by site.", "site"),
-		energy:   counter("gridbid_energy_joules_total", "Measured energy of settled jobs, facility's share included.", "site"),
-		carbon:   counter("gridbid_carbon_grams_total", "CO2-equivalent of settled jobs.", "site"),
-		paid:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gridbid_paid_dollars", Help: "Paid for settled jobs; negative when energy cost less than nothing."}, []string{"site"}),
-		refused:  prometheus.NewDesc("gridbid_refused_total", "What the market refused to read or do, by reason.", []string{"code"}, nil),
-		now:      now, sites: make(map[string]bool), submitted: make(map[protocol.JobID]time.Time),
+		messages:  counter("gridbid_messages_total", "Messages heard and said, by kind.", "kind", "way"),
+		round:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_round_seconds", Help: "From the call of a round to its outcome.", Buckets: buckets}),
+		award:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_award_seconds", Help: "From the submission of a job to its first award.", Buckets: buckets}),
+		offer:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gridbid_offer_seconds", Help: "From the call of a round to a site's offer.", Buckets: buckets}, []string{"site"}),
+		settled:   counter("gridbid_settled_total", "Jobs settled, by site.", "site"),
+		estimated: counter("gridbid_estimated_total", "Jobs settled by an estimate of their energy, by site.", "site"),
+		energy:    counter("gridbid_energy_joules_total", "Measured energy of settled jobs, facility's share included.", "site"),
+		carbon:    counter("gridbid_carbon_grams_total", "CO2-equivalent of settled jobs.", "site"),
+		paid:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gridbid_paid_dollars", Help: "Paid for settled jobs; negative when energy cost less than nothing."}, []string{"site"}),
+		refused:   prometheus.NewDesc("gridbid_refused_total", "What the market refused to read or do, by reason.", []string{"code"}, nil),
+		now:       now, sites: make(map[string]bool), submitted: make(map[protocol.JobID]time.Time),
 	}
 	m.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridbid_waiting_jobs", Help: "Jobs submitted and not yet awarded or refused."}, func() float64 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return float64(len(m.submitted))
 	})
-	r.MustRegister(m.messages, m.round, m.award, m.offer, m.settled, m.energy, m.carbon, m.paid, m.waiting, m,
+	r.MustRegister(m.messages, m.round, m.award, m.offer, m.settled, m.estimated, m.energy, m.carbon, m.paid, m.waiting, m,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -118,6 +120,9 @@ func (m *metrics) said(now time.Time, x protocol.Message) bool {
 		site := m.site(b.Site)
 		delete(m.submitted, b.Job)
 		m.settled.WithLabelValues(site).Inc()
+		if b.Estimated {
+			m.estimated.WithLabelValues(site).Inc()
+		}
 		m.energy.WithLabelValues(site).Add(max(0, float64(b.Counted.Energy)/1e3))
 		m.carbon.WithLabelValues(site).Add(max(0, float64(b.Counted.Carbon)/1e3))
 		m.paid.WithLabelValues(site).Add(float64(b.Paid) / 1e6)

@@ -13,6 +13,7 @@
 //	gridbid_award_seconds                          1 histogram of 14 buckets
 //	gridbid_offer_seconds{site}                    S histograms of 14 buckets
 //	gridbid_settled_total{site}                    S
+//	gridbid_estimated_total{site}                  S; of the settled, those that no meter saw
 //	gridbid_energy_joules_total{site}              S
 //	gridbid_carbon_grams_total{site}               S
 //	gridbid_paid_dollars{site}                     S; a gauge, as energy may cost less than nothing

@@ -28,7 +28,7 @@ func values(more map[string]any) map[string]any {
 	return v
 }
 
-// render returns the objects of the chart by kind and namespace.
+// render returns the objects of the chart by kind, namespace and name.
 func render(t *testing.T, v map[string]any) (objects map[string]map[string]any, err error) {
 	t.Helper()
 	c, err := loader.Load(chart)
@@ -58,7 +58,11 @@ func render(t *testing.T, v map[string]any) (objects map[string]map[string]any, 
 			}
 			meta := o["metadata"].(map[string]any)
 			space, _ := meta["namespace"].(string)
-			objects[fmt.Sprint(o["kind"], "/", space)] = o
+			key := fmt.Sprint(o["kind"], "/", space, "/", meta["name"])
+			if objects[key] != nil {
+				t.Errorf("two of %s", key)
+			}
+			objects[key] = o
 		}
 	}
 	return objects, nil
@@ -78,18 +82,52 @@ func TestWhatIsRendered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"ServiceAccount/gridbid", "ClusterRole/", "ClusterRoleBinding/", "Role/training", "Role/inference", "RoleBinding/training", "RoleBinding/inference",
-		"StatefulSet/gridbid", "ConfigMap/gridbid", "PodDisruptionBudget/gridbid", "NetworkPolicy/gridbid",
+		"ServiceAccount/gridbid/oslo", "ClusterRole//gridbid-site-oslo", "ClusterRoleBinding//gridbid-site-oslo",
+		"Role/training/gridbid-site-oslo", "Role/inference/gridbid-site-oslo", "RoleBinding/training/gridbid-site-oslo", "RoleBinding/inference/gridbid-site-oslo",
+		"StatefulSet/gridbid/oslo", "ConfigMap/gridbid/oslo", "PodDisruptionBudget/gridbid/oslo", "NetworkPolicy/gridbid/oslo",
+		"DaemonSet/gridbid/oslo-node", "NetworkPolicy/gridbid/oslo-node", "ServiceAccount/gridbid/oslo-node", "ConfigMap/gridbid/oslo-ceiling",
+		"Role/gridbid/gridbid-ceiling-oslo", "RoleBinding/gridbid/gridbid-ceiling-oslo", "Role/training/gridbid-node-oslo", "Role/inference/gridbid-node-oslo",
+		"RoleBinding/training/gridbid-node-oslo", "RoleBinding/inference/gridbid-node-oslo",
+		"ValidatingAdmissionPolicy//gridbid-node-oslo", "ValidatingAdmissionPolicyBinding//gridbid-node-oslo",
 	} {
 		if o[want] == nil {
 			t.Errorf("no %s", want)
 		}
+		delete(o, want)
 	}
-	if len(o) != 11 {
-		t.Errorf("%d objects, want 11", len(o))
+	for more := range o {
+		t.Errorf("and %s", more)
+	}
+}
+
+// What is rendered is a configuration that the agent takes.
+func TestTheAgentTakesItsConfiguration(t *testing.T) {
+	schema := schemaOf(t)
+	for name, more := range map[string]map[string]any{
+		"plain": nil,
+		"all": {"abandon": "10m", "models": map[string]any{"Acme-X1": "H100"}, "monitoring": map[string]any{"enabled": true},
+			"grid": map[string]any{"price": 55, "carbon": 30, "pue": 1.2, "secret": "grid-keys", "sources": []any{
+				map[string]any{"tells": "carbon", "from": "electricity-maps", "zone": "NO-NO1", "key_env": "EM_KEY"}}}},
+	} {
+		o, err := render(t, values(more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config any
+		text := o["ConfigMap/gridbid/oslo"]["data"].(map[string]any)["agent.yaml"].(string)
+		if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		if err := schema.Validate(config); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	o, err := render(t, values(nil))
+	if err != nil {
+		t.Fatal(err)
 	}
 	var agent map[string]any
-	text := o["ConfigMap/gridbid"]["data"].(map[string]any)["agent.yaml"].(string)
+	text := o["ConfigMap/gridbid/oslo"]["data"].(map[string]any)["agent.yaml"].(string)
 	if err := yaml.UnmarshalStrict([]byte(text), &agent); err != nil {
 		t.Fatalf("the agent's configuration: %v\n%s", err, text)
 	}
@@ -106,7 +144,7 @@ func TestRightsAreFew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"ClusterRole/", "Role/training"} {
+		for _, name := range []string{"ClusterRole//gridbid-site-oslo", "Role/training/gridbid-site-oslo", "Role/training/gridbid-node-oslo"} {
 			for _, r := range o[name]["rules"].([]any) {
 				rule := fmt.Sprint(r)
 				for _, word := range []string{"*", "secrets", "configmaps", "exec", "impersonate", "escalate"} {
@@ -114,7 +152,7 @@ func TestRightsAreFew(t *testing.T) {
 						t.Errorf("%s: %s", name, rule)
 					}
 				}
-				if name == "ClusterRole/" && (strings.Contains(rule, "create") || strings.Contains(rule, "delete")) {
+				if strings.HasPrefix(name, "ClusterRole/") && (strings.Contains(rule, "create") || strings.Contains(rule, "delete")) {
 					t.Errorf("%s writes everywhere: %s", name, rule)
 				}
 				if sharing == "plugin" && strings.Contains(rule, "resourceclaims") {
@@ -132,6 +170,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		"an unknown way":    {"sharing": "mps"},
 		"no price":          {"grid": map[string]any{"carbon": 30}},
 		"no server":         {"nats": map[string]any{"secret": ""}},
+		"a ceiling of none": {"node": map[string]any{"ceilingWatts": 0}},
 		"a negative carbon": {"grid": map[string]any{"price": 1, "carbon": -1}},
 	} {
 		if _, err := render(t, values(more)); err == nil {
