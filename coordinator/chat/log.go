@@ -19,7 +19,7 @@ type Log struct {
 	ears   protocol.Ears
 
 	first, last protocol.Time // of all messages
-	day         protocol.Time // midnight before the first submission
+	day         protocol.Time // midnight before the last submission: today
 	decisions   map[uint64]decided
 	order       []uint64 // of decisions, as they were said
 	sites       map[string]*site
@@ -136,7 +136,7 @@ func (l *Log) submit(j protocol.Job) {
 	if l.numbers[j.ID] == 0 {
 		l.numbers[j.ID] = len(l.numbers) + 1
 	}
-	if day := j.Arrival.Floor(24 * time.Hour); l.day == 0 || day < l.day {
+	if day := j.Arrival.Floor(24 * time.Hour); day > l.day {
 		l.day = day
 	}
 }

@@ -35,7 +35,9 @@ type reading struct {
 	rejected string // the site after a "not"
 	numbers  []int64
 	unknown  []string
-	asks     bool // it has a word of questions
+	asks     bool            // it has a word of questions
+	joined   bool            // it has an "and"
+	plural   map[string]bool // "sites", "tenants": said so, and not one of them
 }
 
 // Parse reads a question as a query. If it cannot, it returns what to say
@@ -160,6 +162,8 @@ func (r *reading) metric(mine map[string]bool) string {
 	switch {
 	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
 		return "cost"
+	case len(all) == 2 && !mine["carbon"] && !r.joined: // the cost of energy
+		return "cost"
 	case len(all) == 1:
 		return all[0]
 	case len(all) > 1:
@@ -184,7 +188,20 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 		if r.rejected != "" && r.rejected != q.Site {
 			q.Site, q.Other = r.rejected, q.Site
 		}
+	case "waits":
+		q.Pick = ""
+		for _, pick := range []string{"median", "p95"} {
+			if mine[pick] {
+				q.Pick = pick
+			}
+		}
 	case "bill":
+		if q.By == "" && q.Tenant == "" && r.plural["tenants"] {
+			q.By = "tenant"
+		}
+		if q.By == "" && q.Site == "" && r.plural["sites"] {
+			q.By = "site"
+		}
 		if q.Pick != "" && q.By == "" {
 			q.By = "site"
 			if mine["tenants"] {
@@ -216,7 +233,10 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 		q.Metric = ""
 	}
 	if q.Ask != "bill" {
-		q.By, q.Pick = "", ""
+		q.By = ""
+	}
+	if q.Ask != "bill" && q.Ask != "waits" {
+		q.Pick = ""
 	}
 	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
 		q.Number = 0
@@ -243,8 +263,9 @@ func or[T comparable](a, b T) T {
 func (r *reading) read(l *Log, tokens []token) *Answer {
 	var low []string
 	for _, t := range tokens {
-		low = append(low, t.low)
+		low = append(low, fold.Replace(t.low))
 		r.asks = r.asks || slices.Contains(asking, t.low)
+		r.joined = r.joined || slices.Contains([]string{"and", "und", "plus", "&", "both"}, t.low)
 		if len(t.names) > 0 {
 			low[len(low)-1] = "\x00"
 		}
@@ -272,12 +293,27 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 		if len(concepts) > 0 {
 			r.said = append(r.said, concepts)
 		}
+		r.many(low[i:i+n], concepts)
 		if slices.Contains(concepts, "not") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
 			negated = true
 		}
 		i += n
 	}
 	return nil
+}
+
+// many notes that several sites or tenants are spoken of: what is asked of them
+// is asked of each.
+func (r *reading) many(words, concepts []string) {
+	last := words[len(words)-1]
+	for _, c := range []string{"sites", "tenants"} {
+		if slices.Contains(concepts, c) && (strings.HasSuffix(last, "s") || strings.HasSuffix(last, "en")) {
+			if r.plural == nil {
+				r.plural = make(map[string]bool)
+			}
+			r.plural[c] = true
+		}
+	}
 }
 
 // word reads what is no name, and returns how many words it took.

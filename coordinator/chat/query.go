@@ -44,7 +44,7 @@ func (q Query) String() string {
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
 		"{target}", q.target(), "{site}", quote(q.Site), "{other}", quote(q.Other), "{tenant}", quote(q.Tenant),
-		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{within}", minutes(q.Within), "{metric}", q.Metric, "{bill}", or(q.Metric, "bill"),
+		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{within}", minutes(q.Within), "{metric}", q.Metric, "{pick}", or(q.Pick, "average"), "{bill}", or(q.Metric, "bill"),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.part(part))

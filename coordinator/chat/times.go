@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,17 @@ type when struct {
 	instants []instant
 	back     time.Duration // "in the last 3 hours"
 	spans    []time.Duration
+	part     *part
 	said     []string // defaults that were used
+}
+
+// A part is a part of the day, by the clock.
+type part struct{ from, to time.Duration }
+
+var partsOfDay = map[string]part{
+	"morning": {6 * time.Hour, 12 * time.Hour}, "vormittag": {6 * time.Hour, 12 * time.Hour}, "vormittags": {6 * time.Hour, 12 * time.Hour},
+	"afternoon": {12 * time.Hour, 18 * time.Hour}, "nachmittag": {12 * time.Hour, 18 * time.Hour}, "nachmittags": {12 * time.Hour, 18 * time.Hour},
+	"evening": {18 * time.Hour, 24 * time.Hour}, "abend": {18 * time.Hour, 24 * time.Hour}, "abends": {18 * time.Hour, 24 * time.Hour},
 }
 
 // An instant is a time of day, and its day if that was said with it.
@@ -28,9 +39,13 @@ var months = []string{"january", "february", "march", "april", "may", "june", "j
 var units = map[string]time.Duration{
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
+	"stunde": time.Hour, "stunden": time.Hour, "std": time.Hour, "tag": 24 * time.Hour, "tage": 24 * time.Hour, "tagen": 24 * time.Hour, "minuten": time.Minute,
 }
 
-var small = map[string]int64{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12, "sixteen": 16}
+var small = map[string]int64{
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
+	"zwei": 2, "drei": 3, "vier": 4, "fuenf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "zwoelf": 12,
+}
 
 // month returns 1 to 12 for a month's name or its first three letters.
 func month(w string) int {
@@ -68,8 +83,12 @@ func length(words []string) (time.Duration, int) {
 	if words[0] == "a" || words[0] == "an" {
 		n, ok = 1, true
 	}
+	if words[0] == "another" {
+		d, used := length(words[1:])
+		return d, used + min(used, 1)
+	}
 	skip := 1
-	if ok && len(words) > 2 && words[1] == "more" {
+	if ok && len(words) > 2 && slices.Contains([]string{"more", "extra", "additional", "further"}, words[1]) {
 		skip = 2
 	}
 	if unit := units[words[skip]]; ok && unit > 0 && n < 100_000 {
@@ -88,7 +107,10 @@ func (w *when) time(l *Log, words []string) int {
 		}
 		return ""
 	}
-	if first == "last" || first == "past" {
+	if n := w.ofDay(l, words); n > 0 {
+		return n
+	}
+	if slices.Contains([]string{"last", "past", "letzte", "letzten", "letzter"}, first) {
 		if unit := units[next(1)]; unit > 0 {
 			w.back = unit
 			return 2
@@ -123,16 +145,16 @@ func (w *when) time(l *Log, words []string) int {
 		return n
 	}
 	switch first {
-	case "noon":
+	case "noon", "midday", "mittag", "mittags":
 		w.instants = append(w.instants, instant{clock: 12 * time.Hour})
-	case "midnight":
+	case "midnight", "mitternacht":
 		w.instants = append(w.instants, instant{})
-	case "today":
+	case "today", "heute":
 		w.days = append(w.days, l.day)
-		w.said = append(w.said, "today is the day on which the first jobs came")
+	case "yesterday", "gestern":
+		w.days = append(w.days, l.day.Add(-24*time.Hour))
 	case "tomorrow":
 		w.days = append(w.days, l.day.Add(24*time.Hour))
-		w.said = append(w.said, "tomorrow is the day after the one on which the first jobs came")
 	default:
 		d, n := length(words)
 		if n > 0 {
@@ -164,8 +186,8 @@ func (w *when) date(l *Log, words []string) int {
 			return used
 		}
 	}
-	for t := l.day; t <= l.last && t > 0; t = t.Add(24 * time.Hour) {
-		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long {
+	for t := l.first.Floor(24 * time.Hour); t <= l.last && t > 0; t = t.Add(24 * time.Hour) {
+		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long || words[0] == long[:3] {
 			w.days = append(w.days, t)
 			return 1
 		}
@@ -188,6 +210,13 @@ func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
 	switch {
 	case w.back > 0 && len(w.days)+len(w.instants) == 0:
 		return 0, l.last.Add(-w.back), l.last, true
+	case w.part != nil && len(w.days) < 2 && len(w.instants) == 0 && w.back == 0:
+		if len(w.days) == 1 {
+			day = w.days[0]
+		}
+		return 0, day.Add(w.part.from), day.Add(w.part.to), true
+	case w.part != nil && slices.ContainsFunc(w.instants, func(i instant) bool { return i.clock < w.part.from || i.clock > w.part.to }):
+		return 0, 0, 0, false
 	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
 		return 0, 0, 0, false
 	case len(w.instants) == 2:

@@ -19,16 +19,19 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
+var curly = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`)
+
 // shorten makes long words of the shortened ones.
 var shorten = strings.NewReplacer(
-	"’", "'", "‘", "'", "“", `"`, "”", `"`,
+	"what's", "what is", "What's", "what is", "who's", "who is", "where's", "where is", "when's", "when is", "how's", "how is", "why's", "why is",
+	"that's", "that is", "it's", "it is", "there's", "there is", "let's say", "let us say", "Let's say", "let us say",
 	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
 )
 
 // split cuts a question into words and names. A name may hold anything: the
 // longest that begins at a word is taken.
 func (x *index) split(question string) (all []token) {
-	s := shorten.Replace(question + " ")
+	s := spell(question) + " "
 	prev := ""
 	for i := 0; i < len(s); {
 		c, size := utf8.DecodeRuneInString(s[i:])
@@ -47,17 +50,41 @@ func (x *index) split(question string) (all []token) {
 		}
 		if !inWord(c) {
 			i += size
-			if c != ' ' && c != '?' && c != '!' && c != ',' && c != '.' && c != ';' && c != ':' && c != '\'' && c != '€' && c != '$' && c != '/' {
+			if !strings.ContainsRune(" ?!,.;:'€$/()–—…-\t\n", c) {
 				all = append(all, token{text: string(c), low: string(c)})
 			}
 			continue
 		}
 		text := word(s[i:])
+		if strings.Trim(text, "-") == "" {
+			i += len(text)
+			continue
+		}
 		prev = strings.ToLower(text)
 		all = append(all, token{text: text, low: prev})
 		i += len(text)
 	}
 	return all
+}
+
+// spell writes shortened words out, but for those in quotes.
+func spell(question string) string {
+	question = curly.Replace(question)
+	var b strings.Builder
+	from := 0
+	for i := 0; i < len(question); {
+		if question[i] == '"' {
+			if _, n, ok := quoted(question[i:]); ok {
+				b.WriteString(shorten.Replace(question[from:i]))
+				b.WriteString(question[i : i+n])
+				i += n
+				from = i
+				continue
+			}
+		}
+		i++
+	}
+	return b.String() + shorten.Replace(question[from:]+" ")
 }
 
 // said returns what a piece of text names: of the kind that the word before it

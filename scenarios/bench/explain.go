@@ -56,6 +56,9 @@ func Explain(l *chat.Log, b *record.Book, all []Question) []Explained {
 	var out []Explained
 	for _, q := range all {
 		for i, words := range append([]string{q.Q}, q.Alt...) {
+			if words == "" {
+				continue
+			}
 			e := Explained{ID: q.ID, Asked: names.fill(words), Canonical: i == 0, Verdict: "unjudged"}
 			if names.lack(words) {
 				out = append(out, e)
@@ -92,6 +95,9 @@ var reads = []struct{ truth, want string }{
 // judge compares how an utterance was read with what its truth asks, and the
 // names in the query with those in the utterance.
 func (n names) judge(words, truth string, a chat.Answer) string {
+	if truth == "none" || strings.HasPrefix(truth, "read(") {
+		return n.spoken(truth, a)
+	}
 	i := slices.IndexFunc(reads, func(r struct{ truth, want string }) bool { return strings.HasPrefix(truth, r.truth) })
 	if i < 0 {
 		return "unjudged"

@@ -64,6 +64,12 @@ func TestAWrongReadingIsSeen(t *testing.T) {
 		{"not understood", "whither went $J", "job($J).site", "declined"},
 		{"refused though there is an answer", "move $J", "job($J).site", "wrong"},
 		{"answered though it must not be", "carbon of $T", "not_recorded: water", "wrong"},
+		{"a site too many", "why $B for $D", "read(why, decision=$D)", "wrong"},
+		{"a limit that got lost", "late jobs of $T", "read(late)", "wrong"},
+		{"a time that got lost", "carbon by site", "read(bill, by=site, from=2026-03-11T12:00)", "wrong"},
+		{"another split", "carbon by tenant", "read(bill, metric=carbon, by=site)", "wrong"},
+		{"the whole query", "carbon by site", "read(bill, metric=carbon, by=site)", "right"},
+		{"figures where there must be none", "carbon by site", "none", "wrong"},
 		{"a truth of another day", "late jobs", "unheard_of()", "unjudged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

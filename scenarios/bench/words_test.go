@@ -5,6 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/scenarios"
 )
 
 // Bars of the benchmark: of questions in other words, so many read right, and
@@ -32,9 +35,11 @@ func held(t *testing.T, what string, read []Explained) {
 	}
 }
 
-func paraphrases(t *testing.T) []Question {
+func paraphrases(t *testing.T) []Question { return set(t, "paraphrases") }
+
+func set(t *testing.T, name string) []Question {
 	t.Helper()
-	text, err := os.ReadFile("testdata/paraphrases.yaml")
+	text, err := os.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +65,26 @@ func TestOtherWordsAreReadRightOrGivenBack(t *testing.T) {
 	}
 	if float64(right) < leastRight*float64(n) {
 		t.Errorf("%d of %d are read right; want at least %.0f %%", right, n, 100*leastRight)
+	}
+}
+
+// What operators say is judged by the whole query: a site, a time or a limit
+// that got lost makes it wrong.
+func TestWhatOperatorsSayIsReadRightOrGivenBack(t *testing.T) {
+	l, b := asked(t)
+	l.Set(chat.Stage{Policies: scenarios.Policies()})
+	for _, name := range []string{"spoken-1", "spoken-2"} {
+		read := Explain(l, b, set(t, name))
+		held(t, name, read)
+		declined := 0
+		for _, e := range read {
+			if e.Verdict == "declined" {
+				declined++
+			}
+		}
+		if declined*100 > 15*len(read) {
+			t.Errorf("%s: %d of %d are given back; want at most 15 %%", name, declined, len(read))
+		}
 	}
 }
 
