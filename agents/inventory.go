@@ -42,8 +42,9 @@ func (a *Agent) hello(now protocol.Time) []protocol.Message {
 	return []protocol.Message{a.owe(now, owed{to: protocol.Coordinator, body: h})}
 }
 
-// rest is how long a site whose hands lost a job does not offer for it again:
-// what hindered it may still be there, and another site may have it meanwhile.
+// rest is how long a site does not offer again for a job that its cluster refused
+// or did not begin: what hindered it may still be there, and another site may have
+// it meanwhile. Where a node was lost, the others may do.
 const rest = 5 * time.Minute
 
 // lost gives a job back to the market that the hands could not keep running.
@@ -53,7 +54,9 @@ func (a *Agent) lost(now protocol.Time, x protocol.Lost) []protocol.Message {
 		return nil // said twice, or not ours
 	}
 	maps.DeleteFunc(a.rests, func(_ protocol.JobID, until protocol.Time) bool { return until <= now })
-	a.rests[x.Job] = now.Add(rest)
+	if x.Why.Code == protocol.Refused || x.Why.Code == protocol.Unfinished {
+		a.rests[x.Job] = now.Add(rest)
+	}
 	delete(a.epochs, x.Job)
 	return append(a.wasted(now, x.Draw, x.Estimated), a.giveBack(now, x.Job, l.award, x.Why)...)
 }

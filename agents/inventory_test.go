@@ -61,15 +61,22 @@ func TestWhatHandsHoldIsTakenUpAgainAndEnds(t *testing.T) {
 	}
 }
 
-func TestALostJobGoesBackToTheMarketAndIsNotOfferedForAtOnce(t *testing.T) {
+// A site that its cluster refused a job rests; one that lost a node has others.
+func TestALostJobGoesBackToTheMarket(t *testing.T) {
+	for _, c := range []protocol.Code{protocol.Refused, protocol.Unfinished, protocol.Evicted, protocol.NodeGone, protocol.TakenOver} {
+		t.Run(string(c), func(t *testing.T) { losing(t, c, c == protocol.Refused || c == protocol.Unfinished) })
+	}
+}
+
+func losing(t *testing.T, code protocol.Code, rests bool) {
 	a, hands := unknown(t)
 	v := inventory("n1")
 	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
 	v.Held = []protocol.Held{{Since: noon, Launch: protocol.Launch{Job: job, Epoch: 4, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour}}}
 	a.Step(noon, hands.Say(noon, "agent/oslo", v))
-	lost := protocol.Lost{Job: "train", Epoch: 4, Why: protocol.Reason{Code: protocol.Evicted}}
+	lost := protocol.Lost{Job: "train", Epoch: 4, Why: protocol.Reason{Code: code}}
 	said := a.Step(noon, hands.Say(noon, "agent/oslo", lost))
-	if d, ok := said[0].Body.(protocol.Decline); !ok || d.Epoch != 4 || d.Why.Code != protocol.Evicted || a.fleet.Running("train") != nil {
+	if d, ok := said[0].Body.(protocol.Decline); !ok || d.Epoch != 4 || d.Why.Code != code || a.fleet.Running("train") != nil {
 		t.Fatalf("said %+v", said)
 	}
 	if said := a.Step(noon, hands.Say(noon, "agent/oslo", lost)); len(said) != 0 {
@@ -80,10 +87,29 @@ func TestALostJobGoesBackToTheMarketAndIsNotOfferedForAtOnce(t *testing.T) {
 		call := market.Say(at, "", protocol.Call{Round: 1, Jobs: []protocol.Job{job}})
 		return a.Step(at, call)[0].Body.(protocol.Offer).Jobs[0]
 	}
-	if m := ask(noon.Add(time.Minute)); m.Why.Code != protocol.NoRoom {
+	if m := ask(noon.Add(time.Minute)); (m.Why.Code == protocol.NoRoom) != rests {
 		t.Errorf("offered %+v a minute after", m)
 	}
 	if m := ask(noon.Add(rest)); m.Why.Code == protocol.NoRoom {
 		t.Errorf("offered %+v when it has rested", m)
+	}
+}
+
+// A site that was begun anew and does not know its nodes has no room; it does not
+// say that it can never run a job, by which the market would refuse it.
+func TestASiteWithoutNodesHasNoRoomYet(t *testing.T) {
+	a, _ := unknown(t)
+	feed, market := protocol.Mouth{Who: protocol.Feed("oslo")}, protocol.Mouth{Who: protocol.Coordinator}
+	for _, q := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
+		var ps []protocol.Point
+		for h := range 24 {
+			ps = append(ps, protocol.Point{At: noon.Floor(time.Hour).Add(time.Duration(h-23) * time.Hour), Value: 1000})
+		}
+		a.Step(noon, feed.Say(noon, "agent/oslo", protocol.Signal{What: q, Points: ps}))
+	}
+	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
+	said := a.Step(noon, market.Say(noon, "", protocol.Call{Round: 1, Jobs: []protocol.Job{job}}))
+	if m := said[0].Body.(protocol.Offer).Jobs[0]; m.Why.Code != protocol.NoRoom {
+		t.Errorf("said %+v", m)
 	}
 }

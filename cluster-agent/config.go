@@ -29,6 +29,7 @@ type config struct {
 		Ratio    float64 `yaml:"ratio"`
 	} `yaml:"traces"`
 	Cluster *clusterConfig `yaml:"kubernetes"`
+	Queue   *queueConfig   `yaml:"queue"`
 	Grid    *gridConfig    `yaml:"grid"`
 	Log     struct {
 		Level  string `yaml:"level"`
@@ -59,8 +60,11 @@ func load(file string) (config, error) {
 	if err := p.Decode(&c); err != nil {
 		return c, err
 	}
-	if (c.Simulate == nil) == (c.Cluster == nil) {
-		return c, fmt.Errorf("cluster-agent: %s: want either kubernetes, for a real cluster, or simulate", file)
+	if c.Simulate != nil && c.Cluster != nil || c.Simulate == nil && c.Cluster == nil && c.Queue == nil {
+		return c, fmt.Errorf("cluster-agent: %s: want either kubernetes, for a real cluster, or simulate; a hub without GPUs has queue alone", file)
+	}
+	if c.Queue != nil && c.Simulate != nil {
+		return c, fmt.Errorf("cluster-agent: %s: queue needs a real cluster; it does not go with simulate", file)
 	}
 	if c.Cluster != nil && c.Grid == nil {
 		return c, fmt.Errorf("cluster-agent: %s: kubernetes needs grid: say what the site's energy costs", file)
@@ -78,6 +82,9 @@ func load(file string) (config, error) {
 		for model, file := range c.Cluster.Curves {
 			c.Cluster.Curves[model] = process.Under(dir, file)
 		}
+	}
+	if c.Queue != nil {
+		c.Queue.Kubeconfig = process.Under(dir, c.Queue.Kubeconfig)
 	}
 	c.NATSFile, c.Folder = process.Under(dir, c.NATSFile), process.Under(dir, c.Folder)
 	if c.NATS != nil {

@@ -35,6 +35,9 @@ type (
 // site makes the parties of a site on a real cluster.
 func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 	k := c.Cluster
+	if k == nil {
+		return c.hub(log)
+	}
 	x := clusters.Site{
 		Config: kube.Config{
 			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
@@ -59,6 +62,7 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 		}
 		*d.to = v
 	}
+	x.Queue = c.Queue.config()
 	return x.Parties()
 }
 

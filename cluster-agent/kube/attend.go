@@ -35,9 +35,12 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		}
 		return 0, h.create(ctx, r)
 	}
-	pods := h.podsOf(name)
-	h.read(r, pods)
 	u := h.object(r)
+	if r.lent.kueue != "" {
+		return h.attendKueue(ctx, r, u)
+	}
+	pods := h.podsOf(r)
+	h.read(r, pods)
 	r.seen = r.seen || u != nil
 	if u != nil && !r.equipped && h.cfg.Sharing == DRA {
 		if err := h.createClaims(ctx, r, u); err != nil {
@@ -92,6 +95,9 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 // create asks for the object of a run. What the cluster refuses is lost; what
 // may go away by itself is tried again.
 func (h *Hands) create(ctx context.Context, r *run) error {
+	if lent, err := h.borrow(ctx, r); lent || err != nil {
+		return err
+	}
 	u, k, err := h.build(r.launch)
 	if err == nil {
 		r.kind, r.space = k, u.GetNamespace()
@@ -119,12 +125,17 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 		h.lose(r, protocol.Reason{Code: protocol.Refused, Note: err.Error()})
 		return nil
 	}
+	h.begun(r)
+	return nil
+}
+
+// begun notes that a run was asked for.
+func (h *Hands) begun(r *run) {
 	h.mu.Lock()
 	r.created = h.cfg.Now()
 	h.mu.Unlock()
 	h.queue.AddAfter(r.name, h.cfg.Patience)
 	h.queue.Add(r.name)
-	return nil
 }
 
 // tend binds the pods that wait, and notes how the others do.
@@ -207,9 +218,7 @@ func (h *Hands) leave(r *run, code protocol.Code, note string) {
 // gone. Pods of a node that is no more count as gone.
 func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again time.Duration, err error) {
 	if !r.deleted {
-		background := metav1.DeletePropagationBackground
-		err := h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := h.remove(ctx, r, pods); err != nil && !apierrors.IsNotFound(err) {
 			return 0, err
 		}
 		r.deleted = true
@@ -224,6 +233,15 @@ func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again
 	}
 	h.lose(r, *r.leaving)
 	return 0, nil
+}
+
+// remove deletes a run's object, or gives it back if it is another's.
+func (h *Hands) remove(ctx context.Context, r *run, pods []*corev1.Pod) error {
+	if r.lent != (loan{}) {
+		return h.giveBack(ctx, r, pods)
+	}
+	background := metav1.DeletePropagationBackground
+	return h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background})
 }
 
 // lose says that nothing of a run is left.
@@ -272,14 +290,14 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	draw, estimated := h.drawn(r, since, until)
 	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: draw, Failed: failed, Estimated: estimated})
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
-	if r.kind.Kind == "Job" {
+	if r.kind.Kind == "Job" && r.lent == (loan{}) {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	_, err = h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Patch(ctx, r.name, types.MergePatchType, data, metav1.PatchOptions{})
+	_, err = h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Patch(ctx, r.object(), types.MergePatchType, data, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && passing(err) {
 		return err // said again then; the agent drops what it has heard
 	}

@@ -19,6 +19,9 @@ import (
 // bind puts a pod on its node and devices. A pod that must not or cannot go
 // there takes its whole run down.
 func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.Pod) error {
+	if p.Spec.SchedulerName != Scheduler {
+		return nil // its own scheduler binds it, where its template was told to go
+	}
 	node := h.node(r.launch.Node)
 	switch {
 	case node.Spec.Unschedulable:
@@ -76,8 +79,14 @@ func (h *Hands) exceeds(r *run, pods []*corev1.Pod) string {
 	return ""
 }
 
-// requests are what a pod asks of a node: milli-CPU, and MiB rounded up.
-// Containers that run before the others count where they ask for more.
+// Asks is what a pod asks of a node: milli-CPU, MiB rounded up, and GPUs by device
+// plugin. Containers that run before the others count where they ask for more.
+func Asks(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
+	p := &corev1.Pod{Spec: s}
+	c, m := requests(p)
+	return protocol.Milli(c), protocol.MiB(m), int(amount(p, pluginGPU))
+}
+
 func requests(p *corev1.Pod) (cpu, mib int64) {
 	var before struct{ cpu, mem int64 }
 	mem := int64(0)

@@ -126,9 +126,18 @@ type run struct {
 	stopped  bool             // because it was cancelled
 	given    bool             // said to be lost already
 	deleted  bool             // we asked for that
+	lent     loan
 
 	held map[string]types.UID      // its pods that were given devices, by name
 	drew map[types.UID]meter.Tally // what their machines wrote
+}
+
+// object names what the run consists of in its namespace.
+func (r *run) object() string {
+	if r.lent.object != "" {
+		return r.lent.object
+	}
+	return r.name
 }
 
 // An ended run is remembered for those who ask how it stands.
@@ -281,8 +290,9 @@ func (h *Hands) tell(name string) bool {
 func (h *Hands) revive(l protocol.Launch, name string) bool {
 	for i := range kinds {
 		for _, u := range h.all(&kinds[i]) {
-			if u.GetName() == name {
-				h.runs[name] = &run{name: name, launch: l, space: u.GetNamespace(), kind: &kinds[i], created: protocol.At(u.GetCreationTimestamp().Time), seen: true, told: true}
+			if u.GetLabels()[LabelRun] == name {
+				h.runs[name] = h.known(&kinds[i], u, l)
+				h.runs[name].told = true
 				return true
 			}
 		}
@@ -347,8 +357,8 @@ func (h *Hands) work(ctx context.Context) {
 }
 
 // podsOf returns the pods of a run.
-func (h *Hands) podsOf(name string) (pods []*corev1.Pod) {
-	list, _ := h.pods.ByIndex(byRun, name)
+func (h *Hands) podsOf(r *run) (pods []*corev1.Pod) {
+	list, _ := h.pods.ByIndex(byRun, r.pods())
 	for _, o := range list {
 		pods = append(pods, o.(*corev1.Pod))
 	}

@@ -24,6 +24,10 @@ const (
 	NoteDevices = "gridbid.io/devices"        // on pods: device indexes, "0,3"
 	NoteMilli   = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
 	NoteMemory  = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
+
+	// On tasks that name a Job which is there already:
+	NoteRelease = "gridbid.io/release"        // its UID: it is suspended, and is let go
+	NoteKueue   = "gridbid.io/kueue-workload" // the Workload for which Kueue makes it, and lets it go
 )
 
 // runName names the object of a job's epoch. Ids of jobs are free text, so the

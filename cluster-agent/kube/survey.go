@@ -108,7 +108,7 @@ func (h *Hands) others(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
 		if over(q) {
 			continue
 		}
-		if h.holds(q.Labels[LabelRun]) {
+		if h.ours(q, n.Name) {
 			ours = append(ours, q)
 			for _, d := range indexes(q) {
 				held[d] = true

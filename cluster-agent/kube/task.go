@@ -64,6 +64,7 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	if k.Kind == "Job" { // its own labels would be the selector of another
 		unstructured.RemoveNestedField(u.Object, "spec", "selector")
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
+		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // it is run here
 	}
 	all, err := k.templates(u.Object)
 	if err != nil {

@@ -35,7 +35,7 @@ func (h *Hands) watch(ctx context.Context) error {
 	synced := []cache.InformerSynced{nodes.HasSynced, pods.HasSynced}
 	h.nodes, h.pods = nodes.GetIndexer(), pods.GetIndexer()
 	if err := pods.AddIndexers(cache.Indexers{
-		byRun:  func(o any) ([]string, error) { return label(o, LabelRun), nil },
+		byRun:  func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil },
 		byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil },
 	}); err != nil {
 		return fmt.Errorf("kube: %w", err)
@@ -217,7 +217,7 @@ func (h *Hands) wake(which func(*run) bool) {
 }
 
 func (h *Hands) podChanged(p *corev1.Pod) {
-	if name := p.Labels[LabelRun]; name != "" {
+	if name := h.runOf(p); name != "" {
 		h.queue.Add(name)
 		if h.holds(name) && p.Spec.NodeName == "" {
 			return // nobody's room changes
@@ -251,14 +251,17 @@ func (h *Hands) complaint(e *corev1.Event) {
 	for _, word := range []string{"exceeded quota", "forbidden", "is invalid", "denied"} {
 		final = final || strings.Contains(e.Message, word)
 	}
-	name := e.InvolvedObject.Name
-	if !final || !h.holds(name) {
+	if !final {
 		return
 	}
 	h.mu.Lock()
-	h.refused[name] = e.Message
-	h.mu.Unlock()
-	h.queue.Add(name)
+	defer h.mu.Unlock()
+	for name, r := range h.runs {
+		if r.object() == e.InvolvedObject.Name && r.space == e.InvolvedObject.Namespace {
+			h.refused[name] = e.Message
+			h.queue.Add(name)
+		}
+	}
 }
 
 // adopt finds what runs from before, and returns it.
@@ -274,17 +277,33 @@ func (h *Hands) adopt(ctx context.Context) (held []protocol.Held, err error) {
 				continue
 			}
 			h.epochs[l.Job.ID] = max(h.epochs[l.Job.ID], l.Epoch)
-			name := u.GetName()
+			name := u.GetLabels()[LabelRun]
 			if u.GetLabels()[labelTold] != "" || name != runName(l.Job.ID, l.Epoch) {
 				continue
 			}
-			created := protocol.At(u.GetCreationTimestamp().Time)
-			h.runs[name] = &run{name: name, launch: l, space: u.GetNamespace(), kind: k, created: created, seen: true}
+			r := h.known(k, u, l)
+			h.runs[name] = r
 			h.queue.Add(name)
-			held = append(held, protocol.Held{Launch: l, Since: created})
+			held = append(held, protocol.Held{Launch: l, Since: r.created})
 		}
 	}
 	return held, nil
+}
+
+// known is the run of an object that was there before.
+func (h *Hands) known(k *kind, u *unstructured.Unstructured, l protocol.Launch) *run {
+	r := &run{
+		name: runName(l.Job.ID, l.Epoch), launch: l, space: u.GetNamespace(), kind: k, seen: true,
+		created: protocol.At(u.GetCreationTimestamp().Time), lent: loanOf(u),
+	}
+	if r.lent != (loan{}) { // it was made long before
+		r.created = h.cfg.Now()
+		text, _, _ := unstructured.NestedString(u.Object, "status", "startTime")
+		if t, err := time.Parse(time.RFC3339, text); err == nil {
+			r.created = protocol.At(t)
+		}
+	}
+	return r
 }
 
 // all returns our objects of a kind. The caller holds h.mu.
@@ -303,7 +322,7 @@ func (h *Hands) object(r *run) *unstructured.Unstructured {
 	stores := h.stores[r.kind.plural]
 	h.mu.Unlock()
 	for _, store := range stores {
-		if o, ok, _ := store.GetByKey(r.space + "/" + r.name); ok {
+		if o, ok, _ := store.GetByKey(r.space + "/" + r.object()); ok {
 			return o.(*unstructured.Unstructured)
 		}
 	}

@@ -49,6 +49,10 @@ type Config struct {
 	// More are run with the near hub until the site ends: hands and feeds that are
 	// no machine. They begin their life with the agent.
 	More map[protocol.Party]func(ctx context.Context, near bus.Hub, life uint32) error
+	// Queue is run with a port of the site's queue to the federation until the site
+	// ends. It begins its life with the agent, or alone: Agent may be nil then. Nil
+	// is none.
+	Queue func(ctx context.Context, far bus.Port, life uint32) error
 	// Told is shown what the agent heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
 }
@@ -76,12 +80,18 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			}
 		})
 	}
-	// The agent listens before the others speak.
-	port, err := r.port(ctx, near)
-	if err != nil {
-		return err
+	if cfg.Agent != nil { // it listens before the others speak
+		port, err := r.port(ctx, near)
+		if err != nil {
+			return err
+		}
+		start("agent", func() error { return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, cfg.Agent) })
 	}
-	start("agent", func() error { return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, cfg.Agent) })
+	if cfg.Queue != nil {
+		start("queue", func() error {
+			return cfg.Queue(ctx, bus.Lasting(ctx, cfg.Far, protocol.Queue(cfg.Site), cfg.Log), life)
+		})
+	}
 	for who, p := range cfg.Beside {
 		if _, keeps := p.(Keeper); !keeps {
 			p.Begin(life)
@@ -112,6 +122,9 @@ type run struct {
 // restore begins a life of all who keep facts, and returns the agent's.
 func (r *run) restore() (uint32, error) {
 	r.lives = make(map[protocol.Party]*journal.Lives)
+	if r.cfg.Agent == nil {
+		return r.alone()
+	}
 	agent := protocol.Agent(r.cfg.Site)
 	keepers := map[protocol.Party]Keeper{agent: r.cfg.Agent}
 	for who, p := range r.cfg.Beside {
@@ -137,6 +150,19 @@ func (r *run) restore() (uint32, error) {
 		r.cfg.Log.Info("begun", "party", who, "life", l.Life(), "facts", n)
 	}
 	return r.lives[agent].Life(), nil
+}
+
+// alone begins a life of a queue that has no agent. It keeps no facts; its lives
+// are counted.
+func (r *run) alone() (uint32, error) {
+	who := protocol.Queue(r.cfg.Site)
+	none := func(protocol.Message) error { return nil }
+	l, err := journal.Begin(filepath.Join(r.cfg.Folder, role(who)), none, func(protocol.Message) bool { return false })
+	if err != nil {
+		return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
+	}
+	r.lives[who] = l
+	return l.Life(), nil
 }
 
 // role is the first part of a party's name.

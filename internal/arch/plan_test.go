@@ -48,6 +48,7 @@ var plan = []line{
 	{"cluster-agent/kube/kubetest", shell, "protocol internal/plane", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/* sigs.k8s.io/yaml", "fixtures and an oracle that believes nobody; it knows no hands"},
 	{"cluster-agent/kube", shell, "protocol bus cluster-agent/meter cluster-agent/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
 	{"cluster-agent/kube/node", shell, "protocol cluster-agent/cards cluster-agent/kube cluster-agent/meter cluster-agent/nvml cluster-agent/power", "google.golang.org/grpc google.golang.org/grpc/credentials/insecure k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/* k8s.io/kubelet/pkg/apis/podresources/v1", "what runs on each GPU node; the hands know it by what it writes on pods"},
+	{"cluster-agent/kube/queue", shell, "protocol bus cluster-agent/kube", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "takes in what people put into their own cluster; where it runs is the market's affair"},
 
 	{"coordinator/ledger", pure, "protocol", "", "accounts and trust, whoever won"},
 	{"coordinator/auction", pure, "protocol", "", "decides by what was offered, and knows no site from within"},

@@ -17,6 +17,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/protocol"
@@ -64,6 +65,10 @@ type Site struct {
 	// Feed tells of a real grid; nil is one of Price, Carbon and PUE at all hours.
 	Feed *feed.Feed
 	Grid grid.Config // by which the agent forecasts what it is not told
+
+	// Queue takes in Jobs of the cluster; nil is none. What the site knows is filled
+	// in.
+	Queue *queue.Config
 }
 
 // Parties are those of a site, ready to be run: agent, hands on the cluster, and a
@@ -84,7 +89,7 @@ func (x Site) Parties() (site.Config, error) {
 	if signals == nil {
 		signals = x.constant()
 	}
-	return site.Config{
+	cfg := site.Config{
 		Site: name, Folder: x.Folder, Log: slog.New(slog.DiscardHandler),
 		Agent: agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true}}, body, grid.New(x.Grid)),
 		More: map[protocol.Party]func(context.Context, bus.Hub, uint32) error{
@@ -98,7 +103,21 @@ func (x Site) Parties() (site.Config, error) {
 				return kube.New(x.Config).Run(ctx, port)
 			},
 		},
-	}, nil
+	}
+	if x.Queue != nil {
+		q := *x.Queue
+		q.Site, q.Client, q.Dynamic, q.Namespaces, q.Runs, q.Sharing, q.Log = name, x.Client, x.Dynamic, x.Namespaces, true, x.Sharing, x.Log
+		cfg.Queue = RunQueue(q)
+	}
+	return cfg, nil
+}
+
+// RunQueue is how a site runs a queue.
+func RunQueue(cfg queue.Config) func(context.Context, bus.Port, uint32) error {
+	return func(ctx context.Context, far bus.Port, life uint32) error {
+		cfg.Life = life
+		return queue.New(cfg).Run(ctx, far)
+	}
 }
 
 // Add starts a site. Stop kills it, with no farewell.

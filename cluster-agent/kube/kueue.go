@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// attendKueue looks after a run that Kueue brings to this cluster: it makes the
+// Job, admits it and ends it, and the cluster's own scheduler places its pods. We
+// keep its room, and say how it does.
+func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstructured) (again time.Duration, err error) {
+	r.seen = r.seen || u != nil
+	if r.leaving == nil && u != nil {
+		if _, ok := r.kind.done.is(u); ok {
+			return 0, h.exit(ctx, r, h.podsOf(r), "")
+		}
+		if why, ok := r.kind.failed.is(u); ok {
+			return 0, h.exit(ctx, r, h.podsOf(r), why)
+		}
+	}
+	left := h.cfg.Patience - h.cfg.Now().Sub(r.created)
+	switch {
+	case r.leaving != nil:
+	case u == nil && r.seen:
+		h.leave(r, protocol.TakenOver, "Kueue took its Job back")
+	case r.since == 0 && left <= 0:
+		h.leave(r, protocol.Unfinished, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.Patience))
+	case u == nil:
+		return time.Second, h.claim(ctx, r)
+	default:
+		h.noticeStart(r)
+	}
+	if r.leaving != nil {
+		return h.takeDown(ctx, r, nil)
+	}
+	return max(left, 0), nil
+}
+
+// noticeStart says that a run has started when a pod of it runs.
+func (h *Hands) noticeStart(r *run) {
+	for _, p := range h.podsOf(r) {
+		if p.Status.Phase == corev1.PodRunning && r.since == 0 {
+			h.mu.Lock()
+			r.since = started(p)
+			h.mu.Unlock()
+		}
+	}
+	if r.since != 0 && !r.told {
+		r.told = true
+		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
+	}
+}
+
+// claim marks the Job that Kueue made for a run's Workload, if it is there.
+func (h *Hands) claim(ctx context.Context, r *run) error {
+	j, err := h.cfg.Client.BatchV1().Jobs(r.space).Get(ctx, r.lent.object, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && j.Labels[prebuilt] != r.lent.kueue {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	note, err := pack(h.cfg.Site, r.launch)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": j.UID, "labels": map[string]any{LabelSite: h.cfg.Site, LabelRun: r.name},
+		"annotations": map[string]any{NoteLaunch: note, NoteJob: r.launch.Job.ID, NoteKueue: r.lent.kueue},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = h.cfg.Client.BatchV1().Jobs(r.space).Patch(ctx, j.Name, types.MergePatchType, data, metav1.PatchOptions{})
+	return err
+}

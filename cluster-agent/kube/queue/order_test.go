@@ -1,0 +1,143 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
+
+// aJob is a Job of two pods of two GPUs each that may run anywhere.
+func aJob() *batchv1.Job {
+	pods, by, yes := int32(2), ManagedBy, true
+	asks := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi")}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: "vision", UID: "9f86", Annotations: map[string]string{NoteRun: "90m"}},
+		Spec: batchv1.JobSpec{Parallelism: &pods, ManagedBy: &by, Suspend: &yes, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}}}},
+		}}},
+	}
+}
+
+func TestAJobIsReadAsItsOwnerMeantIt(t *testing.T) {
+	j := aJob()
+	for k, v := range map[string]string{NoteWithin: "8h", NoteDeferrable: "true", NoteModels: "A100, H100", NoteRegions: "oslo,lyon", NotePriority: "-3", kube.NoteMemory: "40000"} {
+		j.Annotations[k] = v
+	}
+	c := Config{Site: "oslo", Runs: true}
+	s, faults := c.order(j, noon)
+	got := s.Job
+	if len(faults) > 0 || got.ID != "oslo/9f86" || got.Tenant != "oslo/vision" || got.Home != "oslo" || got.GPUs != 4 || got.Share != 1000 || got.GPUMemory != 40_000 ||
+		got.CPU != 8000 || got.Memory != 32<<10 || got.Run != 90*time.Minute || got.Arrival != noon || got.Deadline != noon.Add(8*time.Hour) || !got.Deferrable ||
+		strings.Join(got.Models, " ") != "A100 H100" || strings.Join(got.Regions, " ") != "oslo lyon" || got.Priority != -3 {
+		t.Errorf("read %+v, %q", got, faults)
+	}
+	if task := string(s.Task); strings.Contains(task, "managedBy") || strings.Contains(task, "suspend") || !strings.Contains(task, `"parallelism":2`) || !strings.Contains(task, `"namespace":"vision"`) {
+		t.Errorf("the task is %s", task)
+	}
+	if again, _ := c.order(j.DeepCopy(), noon); again.Task != s.Task {
+		t.Errorf("read again it is %s", again.Task)
+	}
+	j.Spec.ManagedBy = nil
+	delete(j.Annotations, NoteRegions)
+	s, faults = Config{Site: "oslo", Runs: true, Sharing: kube.Plugin}.order(j, noon)
+	if len(faults) > 0 || strings.Join(s.Job.Regions, "") != "oslo" || !strings.Contains(string(s.Task), `"gridbid.io/release":"9f86"`) || strings.Contains(string(s.Task), "parallelism") {
+		t.Errorf("one that stays: %+v, %q", s, faults)
+	}
+}
+
+func TestTheTimeOfAJobHasDefaults(t *testing.T) {
+	j := aJob()
+	if s, _ := (Config{Site: "hub"}).order(j, noon); s.Job.Deadline != noon.Add(6*time.Hour) || s.Job.Home != "" {
+		t.Errorf("read %+v", s.Job)
+	}
+	delete(j.Annotations, NoteRun)
+	most := int64(3600)
+	j.Spec.ActiveDeadlineSeconds = &most
+	if s, faults := (Config{Site: "hub"}).order(j, noon); s.Job.Run != time.Hour || len(faults) > 0 {
+		t.Errorf("read %+v, %q", s.Job, faults)
+	}
+}
+
+func TestWhatIsWrongIsSaidInWords(t *testing.T) {
+	for want, change := range map[string]func(*batchv1.Job){
+		"how long does it run?": func(j *batchv1.Job) { j.Annotations = nil },
+		"is no time span":       func(j *batchv1.Job) { j.Annotations[NoteRun] = "soon" },
+		"keep one": func(j *batchv1.Job) {
+			j.Annotations[NoteWithin], j.Annotations[NoteDeadline] = "1h", "2022-04-13T18:00:00Z"
+		},
+		"is no time; want":                       func(j *batchv1.Job) { j.Annotations[NoteDeadline] = "18:00" },
+		"deadline: before the arrival":           func(j *batchv1.Job) { j.Annotations[NoteDeadline] = "2021-04-13T18:00:00Z" },
+		"want true or false":                     func(j *batchv1.Job) { j.Annotations[NoteDeferrable] = "yes" },
+		"is no whole number":                     func(j *batchv1.Job) { j.Annotations[NotePriority] = "high" },
+		"several GPUs are held whole":            func(j *batchv1.Job) { j.Annotations[kube.NoteMilli] = "500" },
+		"it is \"kueue.x-k8s.io/multikueue\"'s":  func(j *batchv1.Job) { *j.Spec.ManagedBy = "kueue.x-k8s.io/multikueue" },
+		"for which the pods of a Job have to be": func(j *batchv1.Job) { j.Spec.ManagedBy = nil },
+		"to run elsewhere it needs spec.managedBy": func(j *batchv1.Job) {
+			j.Spec.ManagedBy, j.Annotations[NoteRegions] = nil, "lyon"
+			j.Spec.Template.Spec.Containers[0].Resources.Limits = nil
+		},
+		"cpu: a job without GPUs needs some": func(j *batchv1.Job) { j.Spec.Template.Spec.Containers = nil },
+		"gpus: want 0..16 of one node":       func(j *batchv1.Job) { *j.Spec.Parallelism = 100 },
+		"run: want 1s..720h":                 func(j *batchv1.Job) { j.Annotations[NoteRun] = "9999h" },
+	} {
+		j := aJob()
+		change(j)
+		if _, faults := (Config{Site: "oslo", Runs: true, Sharing: kube.DRA}).order(j, noon); !strings.Contains(strings.Join(faults, "; "), want) {
+			t.Errorf("said %q; want %q", faults, want)
+		}
+	}
+	j := aJob()
+	j.Spec.ManagedBy = nil
+	if _, faults := (Config{Site: "hub"}).order(j, noon); !strings.Contains(strings.Join(faults, ""), "this cluster runs nothing itself") {
+		t.Errorf("said %q", faults)
+	}
+}
+
+func TestHowAJobStandsIsSaidInWords(t *testing.T) {
+	bill := protocol.Bill{Energy: 3_600_000_000, Carbon: 28_000, Money: 55_000, Finish: noon.Add(time.Hour)}
+	for want, s := range map[string]state{
+		"lyon has it on H100, from 2022-04-13 12:00:00 UTC until 2022-04-13 13:00:00 UTC, for 1.000 kWh, 0.028 kg of CO2e, $0.0550: of all offers, that costs least": stands(
+			protocol.Standing{State: protocol.Stands, Site: "lyon", Model: "H100", Start: noon, Bill: bill, Why: protocol.Reason{Code: protocol.Cheapest}}),
+		"lyon gave it back: evicted: drained; it is on sale again": stands(
+			protocol.Standing{State: protocol.Waiting, Site: "lyon", Why: protocol.Reason{Code: protocol.Evicted, Note: "drained"}}),
+		"lyon ran it to its end at 2022-04-13 13:00:00 UTC; it took 1.000 kWh, 0.028 kg of CO2e, $0.0550": stands(
+			protocol.Standing{State: protocol.Closed, Site: "lyon", Bill: bill}),
+		"its program failed at lyon at 2022-04-13 13:00:00 UTC: exit code 3; it took 1.000 kWh, 0.028 kg of CO2e, $0.0550": stands(
+			protocol.Standing{State: protocol.Closed, Site: "lyon", Bill: bill, Failed: "exit code 3"}),
+		"it will not be run: no such gpu": stands(protocol.Standing{State: protocol.Closed, Why: protocol.Reason{Code: protocol.NoModel}}),
+		"it waits: a later hour is cheaper or cleaner; the plan is lyon at 2022-04-13 12:00:00 UTC; it is called again by 2022-04-13 13:00:00 UTC": held(
+			protocol.Hold{Why: protocol.Reason{Code: protocol.CheaperLater}, Site: "lyon", Start: noon, Until: noon.Add(time.Hour)}),
+	} {
+		if s.words != want || s.reason == "" || strings.ContainsAny(s.reason, "- ") {
+			t.Errorf("%s: %q; want %q", s.reason, s.words, want)
+		}
+	}
+}
+
+// Whatever people write, it is an order that can be submitted, or a fault in words.
+func FuzzOrder(f *testing.F) {
+	f.Add("90m", "8h", "", "true", "A100", "500", "4", int32(1))
+	f.Add("", "", "2022-04-13T18:00:00Z", "", ",,", "-1", "9223372036854775807", int32(2147483647))
+	f.Fuzz(func(t *testing.T, run, within, deadline, deferrable, models, milli, cpu string, pods int32) {
+		j := aJob()
+		j.Annotations = map[string]string{NoteRun: run, NoteWithin: within, NoteDeadline: deadline, NoteDeferrable: deferrable, NoteModels: models, kube.NoteMilli: milli}
+		j.Spec.Parallelism = &pods
+		if q, err := resource.ParseQuantity(cpu); err == nil {
+			j.Spec.Template.Spec.Containers[0].Resources.Requests["cpu"] = q
+		}
+		s, faults := Config{Site: "oslo", Runs: true}.order(j, noon)
+		if len(faults) == 0 && s.Job.Check() != "" {
+			t.Errorf("%q passed", s.Job.Check())
+		}
+	})
+}
