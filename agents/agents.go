@@ -18,14 +18,16 @@ package agents
 import (
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/cluster-agent/profile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // Config is what tells one agent from another.
 type Config struct {
-	Site    string
-	Habit   Habit
-	Network Network
+	Site     string
+	Habit    Habit
+	Network  Network
+	Profiles profile.Config // bounds what is remembered of jobs that ran
 }
 
 // A Habit is how an agent bids. The zero Habit offers the earliest start, on
@@ -57,6 +59,8 @@ type Agent struct {
 	ears    protocol.Ears
 	fleet   *fleet.Fleet
 	grid    *grid.Known
+	jobs    *profile.Profiles
+	ran     []uint64         // numbers of the facts that jobs was learned from
 	outlook protocol.Outlook // of the last call
 	curve   *grid.Curve      // of outlook
 	greeted bool
@@ -101,7 +105,7 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g,
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: profile.New(cfg.Profiles),
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),

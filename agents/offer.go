@@ -22,11 +22,14 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	p := pricing{agent: a, now: now, terms: c.Terms, shadow: newShadow(c.Shadow, a.cfg.Site)}
 	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
 	for _, j := range c.Jobs {
+		expect := a.expect(&j)
 		a.asked[j.ID] = j
 		if j.Arrival > a.called { // not called before
 			a.fleet.Observe(j)
 		}
-		o.Jobs = append(o.Jobs, p.menu(j))
+		m := p.menu(j)
+		m.Expect = expect
+		o.Jobs = append(o.Jobs, m)
 	}
 	o.Room = a.fleet.Room(now, slot, slots)
 	return a.say(now, protocol.Coordinator, o)

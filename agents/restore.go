@@ -32,7 +32,8 @@ func (a *Agent) notePlan(now protocol.Time, id protocol.JobID) {
 // protocol.Mouth.
 func (a *Agent) Begin(life uint32) { a.mouth.Life = life }
 
-// Needs reports whether a fact is of a job that is not over for this agent.
+// Needs reports whether a fact is of a job that is not over for this agent, or is
+// what it remembers of one that is.
 func (a *Agent) Needs(m protocol.Message) bool {
 	id := protocol.JobID("")
 	switch b := m.Body.(type) {
@@ -57,6 +58,8 @@ func (a *Agent) Needs(m protocol.Message) bool {
 		id = b.Job
 	case protocol.Settled:
 		id = b.Job
+	case protocol.Ran:
+		return a.recalls(m)
 	}
 	return a.live[id] != nil || a.queued(id) >= 0 || a.owes(id) != nil
 }
@@ -95,6 +98,8 @@ func (a *Agent) Restore(m protocol.Message) error {
 		a.later(m.At, owed{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
 	case protocol.Settled:
 		a.drop(b.Job)
+	case protocol.Ran:
+		a.remember(m, b)
 	}
 	return nil
 }

@@ -236,6 +236,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
 	}
 	a.over(now, x.Job)
+	a.learn(now, l, x)
 	said := a.owe(now, owed{job: x.Job, epoch: l.award, to: protocol.Coordinator, body: done})
 	a.note(said)
 	return append([]protocol.Message{said}, a.advance(now)...)

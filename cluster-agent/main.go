@@ -28,6 +28,7 @@ const about = `cluster-agent bids for one site of a live federation, and runs wh
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
   cluster-agent signals --help    read what the configured sources tell of the grid
+  cluster-agent profiles --help   what is remembered of jobs that ran
   cluster-agent gpus              what this machine's GPUs say of themselves
   cluster-agent powercal --help   measure a command under several power limits
   cluster-agent node --help       keep and measure the cards of one Kubernetes node
@@ -47,7 +48,7 @@ type options struct {
 }
 
 // tools are the subcommands.
-var tools = map[string]func([]string, io.Writer) error{"signals": signals, "gpus": gpus, "powercal": powercal, "guard": guard, "node": runNode}
+var tools = map[string]func([]string, io.Writer) error{"signals": signals, "profiles": profiles, "gpus": gpus, "powercal": powercal, "guard": guard, "node": runNode}
 
 func run(args []string, out io.Writer) int {
 	if len(args) > 0 && tools[args[0]] != nil {

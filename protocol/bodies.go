@@ -116,6 +116,7 @@ type (
 		Failed string  `msgpack:"fl,omitempty"` // in words, if its own program failed
 		// Estimated says that Draw is no measurement, in whole or in part.
 		Estimated bool `msgpack:"es,omitempty"`
+		Use       Use  `msgpack:"u,omitempty"`
 	}
 
 	// Lost says that a job could not be started, or was taken down by no fault
@@ -298,6 +299,7 @@ type (
 		Job      JobID
 		Options  []Option
 		Why      Reason
+		Expect   []Estimate // one, of a job that does not say how long it runs
 	}
 
 	// An Option is one way to run a job. Energy, carbon and money are the
@@ -460,6 +462,7 @@ func (Decline) kind() string   { return "decline" }
 func (Launch) kind() string    { return "launch" }
 func (Started) kind() string   { return "started" }
 func (Exited) kind() string    { return "exited" }
+func (Ran) kind() string       { return "ran" }
 func (Lost) kind() string      { return "lost" }
 func (Done) kind() string      { return "done" }
 func (Settled) kind() string   { return "settled" }

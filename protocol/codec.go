@@ -39,6 +39,7 @@ var kinds = func() map[string]reflect.Type {
 	learn[Job]()
 	learn[Price]()
 	learn[Menu]()
+	learn[Estimate]()
 	learn[Option]()
 	learn[Room]()
 	learn[Outlook]()
@@ -57,7 +58,7 @@ var kinds = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{},
+		Ran{}, Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

@@ -49,6 +49,8 @@ var sentences = []Message{
 	said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
 	said(Started{Job: "philly-17", Epoch: 3}),
 	said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
+	said(Ran{Job: Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 500, CPU: 4000, Memory: 1024}, Lasted: 90 * time.Minute, Power: 190_000,
+		Use: Use{GPU: 870, GPUMemory: 14_000, CPU: 3200, Memory: 900, Received: 12, Sent: 3, Temperature: 71}}),
 	said(Lost{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []Slice{{Hour: noon, Energy: 5}}}),
 	said(Inventory{
 		Nodes: []Node{{Name: "n4", Model: "V100", GPUs: 8, CPU: 96_000, Memory: 1 << 19, GPUMemory: 32768, Closed: "cordoned", OtherCPU: 500, OtherMem: 256, Others: []Milli{0, 1000}}},
@@ -116,6 +118,9 @@ var grown = []struct {
 	{"offer-off", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Why: Reason{Code: NoRoom}}},
 		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000, 30_000}, PUE: []Milli{1120},
 			PriceOff: []Microdollars{0, 4_000}, CarbonOff: []Milligrams{0, 700}}})},
+	{"offer-expect", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Options: []Option{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
+	{"submit-image", said(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
+	{"exited-use", said(Exited{Job: "philly-17", Epoch: 3, Use: Use{GPU: 870, Temperature: 71}})},
 	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
 	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
 	{"exited-estimated", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},

@@ -22,13 +22,14 @@ type Job struct {
 
 	// When and where it may run.
 	Arrival    Time          `msgpack:"a"`
-	Run        time.Duration `msgpack:"r"` // run time at the reference clock: a V100 without a cap
+	Run        time.Duration `msgpack:"r"` // run time at the reference clock: a V100 without a cap; 0: not known, sites estimate it
 	Deadline   Time          `msgpack:"d"` // to be done by; later counts as late
 	Deferrable bool          `msgpack:"df,omitempty"`
 	Priority   int           `msgpack:"p,omitempty"`  // higher goes first
 	Regions    []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
 
-	Input MiB `msgpack:"in,omitempty"` // to be moved when it does not run at Home
+	Input MiB    `msgpack:"in,omitempty"` // to be moved when it does not run at Home
+	Image string `msgpack:"im,omitempty"` // what it runs: sites tell by it how long jobs take
 }
 
 // GPU returns what the job holds in all, in thousandths of a device.
@@ -55,7 +56,9 @@ func (j Job) Check() string {
 		return "cpu, memory, gpu memory or input: absurdly large"
 	case j.GPUs == 0 && j.CPU == 0:
 		return "cpu: a job without GPUs needs some"
-	case j.Run < time.Second || j.Run > MaxRun:
+	case len(j.Image) > maxImage:
+		return "image: longer than 512 bytes"
+	case j.Run != 0 && j.Run < time.Second || j.Run > MaxRun:
 		return "run: want 1s..720h at the reference clock"
 	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):
 		return "deadline: before the arrival, or over 1440h after it"
@@ -72,6 +75,7 @@ const (
 	MaxGPUs     = 16
 	MaxRun      = 720 * time.Hour
 	maxName     = 128
+	maxImage    = 512
 	maxList     = 64
 	maxPriority = 1000
 	maxAmount   = 1 << 40

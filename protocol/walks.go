@@ -13,12 +13,22 @@ func (r *Price) walk(w *wire) {
 }
 
 func (r *Menu) walk(w *wire) {
-	c := w.row(3)
+	c := w.row(4)
 	name(&c, &r.Job)
 	rows(&c, &r.Options)
 	if w.writing || c.more() {
 		r.Why.walk(w)
 	}
+	rows(&c, &r.Expect)
+	c.end()
+}
+
+func (r *Estimate) walk(w *wire) {
+	c := w.row(4)
+	integer(&c, &r.Mean)
+	integer(&c, &r.P50)
+	integer(&c, &r.P90)
+	integer(&c, &r.Runs)
 	c.end()
 }
 
@@ -179,6 +189,7 @@ func (j *Job) fields(f *fields) {
 	keyInt(f, "p", &j.Priority, unlessZero)
 	keyTexts(f, "rg", &j.Regions)
 	keyInt(f, "in", &j.Input, unlessZero)
+	keyText(f, "im", &j.Image, unlessZero)
 }
 
 func (r *Step) walk(w *wire) {

@@ -57,7 +57,7 @@ func morning() script.Scenario {
 		s.Jobs = append(s.Jobs, j)
 	}
 	oslo := func(j *protocol.Job) { j.Regions = []string{"oslo"} }
-	add("broken", 1, 1, 4, func(j *protocol.Job) { j.Run = 0 })
+	add("broken", 1, 1, 4, func(j *protocol.Job) { j.Run = 1 })
 	add("large", 1, 4, 4, nil) // no node has four GPUs
 	add("patient", 2, 1, 4, func(j *protocol.Job) { j.Deferrable = true })
 	// Oslo has a GPU for each of these two, and processors for one.

@@ -90,6 +90,20 @@ func (l *Lives) begin(restore func(protocol.Message) error, needed func(protocol
 	return syncDir(l.dir)
 }
 
+// Facts returns what the last life in a folder has written down until now, for
+// whoever only looks: a process may be living it.
+func Facts(dir string) ([]protocol.Message, error) {
+	l := Lives{dir: dir}
+	last, err := l.last()
+	if err != nil {
+		return nil, err
+	}
+	if last == 0 {
+		return nil, fmt.Errorf("journal: %s holds no life", dir)
+	}
+	return readAll(l.path(last))
+}
+
 // Life counts the lives, from 1.
 func (l *Lives) Life() uint32 { return l.life }
 

@@ -69,7 +69,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
 	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
 	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
-	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand())
+	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
 	return cmd
 }
 

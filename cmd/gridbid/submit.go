@@ -34,7 +34,7 @@ be repeated. A job without an id is given one, which is printed.
   gpus: 2
   cpu: 16              # cores
   memory: 64           # GiB
-  run: 1h30m           # on a V100 without a cap
+  run: 1h30m           # on a V100 without a cap; without it sites estimate it
   within: 8h           # to be done by then; or deadline: 2026-11-21T18:00:00Z
   deferrable: true     # may wait for a cheaper hour
   models: [A100, H100] # that will do; default: any

@@ -43,7 +43,9 @@ func (b *builder) less(subject, metric string, value int64, unit, x, y string) {
 func (b *builder) asked(r record.JobRecord) {
 	from := message(r.Submitted)
 	b.fact("job", "gpus", int64(r.Job.GPU()), "thousandths", from)
-	b.fact("job", "run", r.Job.Run.Milliseconds(), "ms", from)
+	if r.Job.Run != 0 {
+		b.fact("job", "run", r.Job.Run.Milliseconds(), "ms", from)
+	}
 	b.fact("job", "arrival", int64(r.Job.Arrival), "instant", from)
 	b.fact("job", "deadline", int64(r.Job.Deadline), "instant", from)
 }

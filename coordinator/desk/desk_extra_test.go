@@ -49,7 +49,7 @@ task: '{"kind": "Job"}'
 
 func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"gpus: 1\n":                           "lacks run",
+		"gpus: 1\n":                           "add run, within or deadline",
 		"run: 1h\ngpu: 1\n":                   "job.yaml:2: gpu: unknown key",
 		"run: soon\n":                         "a time span such as",
 		"run: 1h\nwithin: 1h\ndeadline: x\n":  "keep one",
@@ -101,4 +101,23 @@ func FuzzAJobFile(f *testing.F) {
 			t.Errorf("read a job that no market takes: %s", o.at(1).Job.Check())
 		}
 	})
+}
+
+func TestAJobNeedNotSayHowLongItRuns(t *testing.T) {
+	for text, want := range map[string]struct {
+		image string
+		run   time.Duration
+	}{
+		"gpus: 1\ncpu: 1\nwithin: 8h\n": {"", 0},
+		"gpus: 1\ncpu: 1\nrun: 1h\n":    {"", time.Hour},
+		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: '{\"kind\":\"Job\",\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"train:7\"}]}}}}'\n": {"train:7", 0},
+		"gpus: 1\ncpu: 1\nwithin: 8h\nimage: mine\ntask: '{\"image\":\"other\"}'\n":                                                                              {"mine", 0},
+		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: sleep 5\n":                                                                                                           {"", 0},
+	} {
+		o, err := ParseOrder("job.yaml", []byte(text))
+		j := o.Named("x").at(1).Job
+		if err != nil || j.Run != want.run || j.Image != want.image || j.Check() != "" {
+			t.Errorf("%q is read as %+v, %v (%s); want image %q, run %v", text, j, err, j.Check(), want.image, want.run)
+		}
+	}
 }

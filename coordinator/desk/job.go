@@ -1,9 +1,13 @@
 package desk
 
 import (
+	"cmp"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +48,7 @@ type jobSpec struct {
 	Priority   int      `yaml:"priority"`
 	Regions    []string `yaml:"regions"`
 	Input      float64  `yaml:"input"`
+	Image      string   `yaml:"image"`
 	Task       string   `yaml:"task"`
 }
 
@@ -81,7 +86,7 @@ func ParseOrder(file string, text []byte) (Order, error) {
 	}
 	o := Order{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models, Deferrable: s.Deferrable,
-		Priority: s.Priority, Regions: s.Regions, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
+		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
 		GPUMemory: gib(s.GPUMemory), Memory: gib(s.Memory), Input: gib(s.Input),
 	}}
 	if s.GPUs > 0 {
@@ -91,10 +96,15 @@ func ParseOrder(file string, text []byte) (Order, error) {
 		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
 	}
 	at := func(key, format string, args ...any) error { return p.Fault([]string{key}, format, args...) }
-	if o.job.Run, err = time.ParseDuration(s.Run); err != nil {
-		return Order{}, at("run", "is %q: want a time span such as 1h30m", s.Run)
+	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
+		return Order{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
+	}
+	if o.job.Image == "" {
+		o.job.Image = image(o.task)
 	}
 	switch {
+	case s.Run == "" && s.Within == "" && s.Deadline == "":
+		return Order{}, p.Fault(nil, "it says neither how long it runs nor by when it is to be done: add run, within or deadline")
 	case s.Within != "" && s.Deadline != "":
 		return Order{}, at("within", "stands beside deadline: keep one")
 	case s.Within != "":
@@ -115,6 +125,32 @@ func ParseOrder(file string, text []byte) (Order, error) {
 		return Order{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
 	}
 	return o, nil
+}
+
+// image returns what a task runs, as far as it says so: the first image in it.
+func image(t protocol.Task) string {
+	var doc any
+	if json.Unmarshal([]byte(t), &doc) != nil {
+		return ""
+	}
+	for level := []any{doc}; len(level) > 0; {
+		var next []any
+		for _, v := range level {
+			switch v := v.(type) {
+			case []any:
+				next = append(next, v...)
+			case map[string]any:
+				if s, ok := v["image"].(string); ok && s != "" {
+					return s[:min(len(s), 512)]
+				}
+				for _, key := range slices.Sorted(maps.Keys(v)) {
+					next = append(next, v[key])
+				}
+			}
+		}
+		level = next
+	}
+	return ""
 }
 
 func gib(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }

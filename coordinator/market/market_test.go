@@ -216,7 +216,7 @@ func TestAnAcceptAfterTheLeaseStandsUntilTheJobIsSoldAgain(t *testing.T) {
 func TestAMalformedJobIsRefusedInWords(t *testing.T) {
 	for name, spoil := range map[string]func(*protocol.Job){
 		"cpu":           func(j *protocol.Job) { j.CPU = -1 },
-		"run":           func(j *protocol.Job) { j.Run = 0 },
+		"run":           func(j *protocol.Job) { j.Run = -1 },
 		"deadline":      func(j *protocol.Job) { j.Deadline = j.Arrival - 1 },
 		"arrival: over": func(j *protocol.Job) { j.Arrival, j.Deadline = 1, 2 },
 	} {

@@ -30,7 +30,9 @@ func Facts(r record.JobRecord) []Fact {
 	var f facts
 	j := r.Job
 	f.add("job", "gpu", int64(j.GPU()), "thousandths", 0, r.Submitted)
-	f.add("job", "run", j.Run.Milliseconds(), "ms", 0, r.Submitted)
+	if j.Run != 0 {
+		f.add("job", "run", j.Run.Milliseconds(), "ms", 0, r.Submitted)
+	}
 	f.add("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
 	f.add("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
 	if h, ok := hearing(r); ok {

@@ -18,10 +18,16 @@ func asked(r record.JobRecord) string {
 			needs = phrase.Thousandths(j.Share) + " of a GPU and " + phrase.Thousandths(j.CPU) + " cores"
 		}
 	}
-	s := fmt.Sprintf("Job %s wants %s for %s at the reference clock.", phrase.Clean(string(j.ID)), needs, phrase.Span(j.Run))
+	lasts := phrase.Span(j.Run) + " at the reference clock"
+	if j.Run == 0 {
+		lasts = "a time that it does not say"
+	}
+	s := fmt.Sprintf("Job %s wants %s for %s.", phrase.Clean(string(j.ID)), needs, lasts)
 	if j.Tenant != "" {
-		s = fmt.Sprintf("Job %s of tenant %s wants %s for %s at the reference clock.",
-			phrase.Clean(string(j.ID)), phrase.Clean(j.Tenant), needs, phrase.Span(j.Run))
+		s = fmt.Sprintf("Job %s of tenant %s wants %s for %s.", phrase.Clean(string(j.ID)), phrase.Clean(j.Tenant), needs, lasts)
+	}
+	if h, heard := hearing(r); heard && j.Run == 0 {
+		s += expected(h)
 	}
 	wait := "It may not be deferred."
 	if j.Deferrable {
@@ -33,6 +39,20 @@ func asked(r record.JobRecord) string {
 	}
 	if len(j.Regions) > 0 {
 		s += " Its data may be at " + names(j.Regions) + " only."
+	}
+	return s
+}
+
+// expected says what sites took a job for that does not say how long it runs.
+func expected(h record.Hearing) (s string) {
+	for _, a := range h.Answers {
+		for _, e := range a.Expect {
+			of := "by rule, as it has run no such job"
+			if e.Runs > 0 {
+				of = "by " + phrase.Count(e.Runs, "run", "runs") + " like it"
+			}
+			s += fmt.Sprintf(" %s estimates %s, %s: half of such jobs took %s, nine in ten %s.", phrase.Clean(a.Site), phrase.Span(e.Mean), of, phrase.Span(e.P50), phrase.Span(e.P90))
+		}
 	}
 	return s
 }

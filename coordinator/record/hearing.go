@@ -136,7 +136,7 @@ func (h *hearing) answer(j protocol.Job, site string) Answer {
 		if x.site != site {
 			continue
 		}
-		a = Answer{Site: site, Said: x.said, Late: x.said.At > h.call.closes, Why: x.menu.Why}
+		a = Answer{Site: site, Said: x.said, Late: x.said.At > h.call.closes, Why: x.menu.Why, Expect: x.menu.Expect}
 		for _, o := range x.menu.Options {
 			a.Options = append(a.Options, h.call.price(j, site, o))
 		}

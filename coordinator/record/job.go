@@ -72,6 +72,8 @@ type Answer struct {
 	Late    bool   // said after the round had closed, so not read
 	Why     protocol.Reason
 	Options []Priced // cheapest first; equal ones as the site said them
+
+	Expect []protocol.Estimate // of a job that does not say how long it runs: what the site took it for
 }
 
 // A Priced is an option with what it costs by cause, under the weights and the

@@ -39,7 +39,8 @@ var plan = []line{
 	{"cluster-agent/grid", pure, "protocol", "", "what was told of a grid; where it is from is the caller's affair"},
 	{"cluster-agent/fleet", pure, "protocol cluster-agent/fgd cluster-agent/power", "", "the body; it knows no prices"},
 	{"cluster-agent/feed", shell, "protocol bus", "", "reads services that tell of a grid; what a site makes of it is package grid's"},
-	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid", "", "the mind asks its body by function call; it meets the market in protocol"},
+	{"cluster-agent/profile", pure, "protocol", "github.com/DataDog/sketches-go/ddsketch", "what a site remembers of the jobs it ran; who measured them is the caller's affair"},
+	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid cluster-agent/profile", "", "the mind asks its body by function call; it meets the market in protocol"},
 	{"cluster-agent/meter", pure, "protocol", "", "what one pod's part of its cards drew, as it is written on the pod"},
 	{"cluster-agent/nvml/nvmltest", shell, "", "unsafe", "a stand-in for the driver's library; it knows no limits of ours"},
 	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
@@ -103,6 +104,7 @@ var plan = []line{
 	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
+	{"scenarios/profiling", shell, "protocol cluster-agent/profile", "", "replays public traces, to judge what sites foretell"},
 	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
 
 	{"scenarios/live", shell, "*", "", "tests of a federation that lives: its ledgers answer as a replay's do"},

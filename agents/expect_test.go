@@ -1,0 +1,120 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// ran has a job run at the site for so long, and returns the facts of its end.
+func (s *site) ran(id protocol.JobID, took time.Duration, draw protocol.Millijoules) []protocol.Message {
+	s.Helper()
+	s.award(job(id, 1), 1, false)
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
+	s.now = s.now.Add(took)
+	s.exit(id, 1, protocol.Slice{Hour: s.now.Floor(time.Hour), Energy: draw})
+	return append([]protocol.Message(nil), s.agent.Facts()...)
+}
+
+func (s *site) unknown(id protocol.JobID) protocol.Job {
+	j := job(id, 1)
+	j.Run, j.Arrival, j.Deadline = 0, s.now, s.now.Add(100*time.Hour)
+	return j
+}
+
+func TestAJobWithoutADurationIsBidForByThoseBefore(t *testing.T) {
+	s := newSite(t, Habit{}, 8)
+	m := s.call(s.unknown("first"))[0]
+	if len(m.Expect) != 1 || m.Expect[0].Runs != 0 || len(m.Options) == 0 || m.Options[0].Finish.Sub(m.Options[0].Start) != time.Hour {
+		t.Fatalf("with nothing to go by it offers %+v", m)
+	}
+	for i := range 40 {
+		s.ran(protocol.JobID(rune('a'+i)), 3*time.Hour, 100_000)
+	}
+	s.signal(protocol.GridPrice, 100_000)
+	m = s.call(s.unknown("next"))[0]
+	if len(m.Expect) != 1 || m.Expect[0].Runs != 40 {
+		t.Fatalf("after 40 runs it expects %+v", m.Expect)
+	}
+	for what, d := range map[string]time.Duration{"mean": m.Expect[0].Mean, "p50": m.Expect[0].P50, "p90": m.Expect[0].P90, "the plan": m.Options[0].Finish.Sub(m.Options[0].Start)} {
+		if d < 170*time.Minute || d > 190*time.Minute {
+			t.Errorf("%s is %v; all took 3h", what, d)
+		}
+	}
+	if m := s.call(job("told", 1))[0]; m.Expect != nil || m.Options[0].Finish.Sub(m.Options[0].Start) != time.Hour {
+		t.Errorf("a job that says how long it runs is offered %+v", m)
+	}
+	// What is won is planned as it was bid, and the hands are told of the plan.
+	said := s.award(s.unknown("next"), 9, false)
+	for _, x := range said {
+		if l, ok := x.Body.(protocol.Launch); ok && (l.Run < 170*time.Minute || l.Job.Run == 0) {
+			t.Errorf("it is launched as %+v", l)
+		}
+	}
+	if launched(said) != "next " {
+		t.Errorf("launched %q", launched(said))
+	}
+}
+
+func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
+	s := newSite(t, Habit{}, 8)
+	var kept []protocol.Message
+	for i := range 12 {
+		for _, f := range s.ran(protocol.JobID(rune('a'+i)), 2*time.Hour, 720_000_000) {
+			if _, ok := f.Body.(protocol.Ran); ok {
+				if !s.agent.Needs(f) {
+					t.Errorf("%v is not needed", f)
+				}
+				kept = append(kept, f)
+			}
+		}
+	}
+	if len(kept) != 12 {
+		t.Fatalf("%d facts of 12 runs", len(kept))
+	}
+	ran := kept[0].Body.(protocol.Ran)
+	if ran.Lasted != 2*time.Hour || ran.Power != 100_000 || ran.Job.Tenant != "lab" || ran.Job.ID != "" {
+		t.Errorf("it remembers %+v; want two hours at 100 W", ran)
+	}
+	f, err := fleet.New(fleet.Config{Power: power.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(Config{Site: "oslo"}, f, grid.New(grid.Config{}))
+	for _, m := range kept {
+		if err := again.Restore(m); err != nil {
+			t.Error(err)
+		}
+	}
+	j := s.unknown("x")
+	if here, there := s.agent.jobs.Estimate(j).Estimate, again.jobs.Estimate(j).Estimate; here != there || there.Runs != 12 {
+		t.Errorf("before the restart it expects %+v, and after it %+v", here, there)
+	}
+}
+
+func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
+	s := newSite(t, Habit{}, 8)
+	s.award(job("a", 1), 1, false)
+	s.now = s.now.Add(time.Minute)
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "a", Epoch: 1, Failed: "exit code 1"}))
+	if e := s.agent.jobs.Estimate(s.unknown("x")); e.Runs != 0 {
+		t.Errorf("it expects %+v", e.Estimate)
+	}
+}
+
+func TestOnlyTheLastRunsAreKept(t *testing.T) {
+	s := newSite(t, Habit{}, 1)
+	of := func(n int) protocol.Message {
+		return protocol.Message{From: "agent/oslo", Seq: uint64(n), Body: protocol.Ran{}}
+	}
+	for n := 1; n <= 3*memory; n++ {
+		s.agent.remember(of(n), protocol.Ran{Lasted: time.Hour})
+	}
+	if s.agent.Needs(of(2*memory)) || !s.agent.Needs(of(2*memory+1)) || !s.agent.Needs(of(3*memory)) || len(s.agent.ran) > 2*memory {
+		t.Errorf("of %d runs it keeps other than the last %d", 3*memory, memory)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
+	folder := t.TempDir()
+	l, err := journal.Begin(filepath.Join(folder, "agent"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // the agent is running while its profiles are read
+	mouth := protocol.Mouth{Who: "agent/oslo", Life: l.Life()}
+	for range 20 {
+		m := mouth.Say(1, "agent/oslo", protocol.Ran{
+			Job: protocol.Job{Tenant: "vision", GPUs: 1, Share: 1000}, Lasted: time.Hour, Power: 250_000, Use: protocol.Use{GPU: 900, Memory: 2048},
+		})
+		if err := l.Append([]protocol.Message{m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := remembered(folder, 1)
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("remembered = %+v, %v; want all, vision, and each of one shape", rows, err)
+	}
+	var out strings.Builder
+	if err := printProfiles(&out, rows); err != nil || !strings.Contains(out.String(), "vision  all    gpu=1  20") || !strings.Contains(out.String(), "90 %") || !strings.Contains(out.String(), "2.0 GiB") {
+		t.Errorf("it prints\n%s", out.String())
+	}
+	if text, err := json.Marshal(rows); err != nil || !strings.Contains(string(text), `"p90_ns"`) {
+		t.Errorf("as JSON %s, %v", text, err)
+	}
+	if rows, err := remembered(folder, 21); err != nil || len(rows) != 0 {
+		t.Errorf("of 21 runs or more: %+v, %v", rows, err)
+	}
+	if _, err := remembered(t.TempDir(), 1); err == nil || !strings.Contains(err.Error(), "has the agent run") {
+		t.Errorf("of an empty folder: %v", err)
+	}
+}
