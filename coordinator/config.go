@@ -38,6 +38,7 @@ type config struct {
 	Host     string              `yaml:"host"`
 	Notebook string              `yaml:"notebook"`
 	Lease    span                `yaml:"lease"`
+	Keep     span                `yaml:"keep"`
 	Market   marketConfig        `yaml:"market"`
 	Model    modelConfig         `yaml:"model"`
 	Traces   struct {

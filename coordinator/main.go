@@ -154,7 +154,7 @@ func (s setup) serve(ctx context.Context) error {
 	rules.Advice = s.advice
 	return lead.Run(ctx, lead.Config{
 		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
-		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Log: s.log},
+		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.log},
 		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Counted: tele.Counted,
 	})
 }

@@ -54,11 +54,13 @@ var kinds = func() map[string]reflect.Type {
 	learn[Choice]()
 	learn[Note]()
 	learn[Pick]()
+	learn[Balance]()
+	learn[Past]()
 	learn[Step]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Ran{}, Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{},
+		Ran{}, Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{}, Brought{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

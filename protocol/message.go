@@ -23,6 +23,7 @@ const (
 	Coordinator Party = "coordinator"
 	Submitter   Party = "submitter"
 	Judge       Party = "judge" // asks a model; whom it listens to is the market's affair
+	Books       Party = "books" // what is left of facts that nobody needs any more; on no bus
 	Clerk       Party = "clerk" // writes down what a coordinator takes in; on no bus
 	Desk        Party = "desk"  // where people ask a coordinator for something; it may cancel any job
 )

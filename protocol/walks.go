@@ -199,3 +199,19 @@ func (r *Step) walk(w *wire) {
 	count(&c, &r.Seq)
 	c.end()
 }
+
+func (r *Balance) walk(w *wire) {
+	c := w.row(3)
+	name(&c, &r.Account)
+	integer(&c, &r.Amount)
+	integer(&c, &r.Jobs)
+	c.end()
+}
+
+func (r *Past) walk(w *wire) {
+	c := w.row(3)
+	name(&c, &r.Job)
+	integer(&c, &r.At)
+	count(&c, &r.Mark)
+	c.end()
+}

@@ -26,12 +26,13 @@ func (h *Hub) Conn(who protocol.Party, more ...nats.Option) (*nats.Conn, error) 
 	return conn, nil
 }
 
-// BooksSubject is where the facts of the coordinator are kept, and BooksBucket
-// where its lease is.
+// BooksSubject is where the facts of the coordinator are kept, SummarySubject
+// where what is left of older ones is, and BooksBucket where its lease is.
 const (
-	BooksSubject = "gridbid.books"
-	BooksBucket  = "GRIDBID"
+	BooksSubject   = "gridbid.books"
+	SummarySubject = "gridbid.summary"
+	BooksBucket    = "GRIDBID"
 )
 
 // keeper is what a coordinator may publish beside its words, to keep books.
-var keeper = []string{BooksSubject, "$KV." + BooksBucket + ".>", "$JS.API.>"}
+var keeper = []string{BooksSubject, SummarySubject, "$KV." + BooksBucket + ".>", "$JS.API.>"}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -31,6 +32,12 @@ func (b *Board) Add(m protocol.Message) {
 	case protocol.Drain:
 		if s := b.sites[body.Site]; s != nil && m.From == protocol.Desk {
 			s.Drained = !body.Over
+		}
+	case protocol.Brought:
+		for _, a := range body.Accounts {
+			if s := b.sites[strings.TrimPrefix(a.Account, "site/")]; s != nil {
+				s.Done += a.Jobs
+			}
 		}
 	case protocol.Policy:
 		if m.From == protocol.Coordinator && m.To == "" {

@@ -4,10 +4,12 @@
 package lead
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
@@ -16,6 +18,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/summary"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -25,9 +28,12 @@ type Config struct {
 	Market market.Config
 	Rule   func() auction.Rule // a new one for each term
 	Books  books.Config
-	Clock  bus.Clock
-	Desk   *desk.Desk
-	Log    *slog.Logger
+	// Tail is how many entries the books may have that no summary covers before
+	// the next is made; default 20,000, which are read in about a second.
+	Tail  uint64
+	Clock bus.Clock
+	Desk  *desk.Desk
+	Log   *slog.Logger
 	// Judge answers at its port while this coordinator leads; life is the
 	// coordinator's. Nil: nobody does.
 	Judge func(ctx context.Context, port bus.Port, life uint32) error
@@ -121,6 +127,10 @@ func term(outer context.Context, cfg Config) error {
 	if err := cfg.judge(ctx, t.Life()); err != nil {
 		return err
 	}
+	var summing sync.WaitGroup
+	defer summing.Wait()
+	defer cancel(nil)
+	summing.Go(func() { cfg.condense(ctx, t) })
 	cfg.Log.Info("leading", "term", t.Life(), "facts", len(facts))
 	cfg.Desk.Lead(t.Life())
 	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Took: cfg.Scribe.Took, Told: func(heard, said []protocol.Message) {
@@ -133,6 +143,29 @@ func term(outer context.Context, cfg Config) error {
 		return fmt.Errorf("lead: %w", err)
 	}
 	return nil
+}
+
+// condense makes a summary of the books whenever their tail is long, so that the
+// next coordinator begins soon. It reads them for itself: the market goes on.
+func (cfg Config) condense(ctx context.Context, t *books.Term) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cfg.Books.Lease/2 + again):
+		}
+		if t.Tail() < cmp.Or(cfg.Tail, 20_000) {
+			continue
+		}
+		began := time.Now()
+		if err := t.Condense(ctx, summary.New(cmp.Or(cfg.Market.Remember, protocol.MaxRun))); err != nil {
+			if ctx.Err() == nil {
+				cfg.Log.Warn("the books are not summed up; trying again", "err", err)
+			}
+			continue
+		}
+		cfg.Log.Info("the books are summed up", "took", time.Since(began))
+	}
 }
 
 // judge has the judge live as long as ctx. The market does without one that fails.

@@ -2,6 +2,7 @@ package lead_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -23,15 +24,16 @@ type coordinator struct {
 	end  func()
 }
 
-func start(t *testing.T, hub *natsbus.Hub) *coordinator {
+func start(t *testing.T, hub *natsbus.Hub, log ...slog.Handler) *coordinator {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &coordinator{desk: desk.New()}
 	done := make(chan error, 1)
+	log = append(log, slog.DiscardHandler)
 	go func() {
 		done <- lead.Run(ctx, lead.Config{
 			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
-			Books: books.Config{Lease: time.Second}, Desk: c.desk, Log: slog.New(slog.DiscardHandler),
+			Books: books.Config{Lease: time.Second}, Desk: c.desk, Log: slog.New(log[0]), Tail: 20,
 		})
 	}()
 	c.http = httptest.NewServer(c.desk.Handler())
@@ -103,4 +105,49 @@ func TestAStandbyTakesOverWithTheBooks(t *testing.T) {
 		t.Fatalf("%v, %v", answer, err)
 	}
 	_ = answer.Body.Close()
+}
+
+// lines sends what is logged.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil }
+
+// A coordinator that begins from a summary and what came after knows all jobs.
+func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	log := make(lines, 1000)
+	first := start(t, &srv.Hub, slog.NewTextHandler(log, nil))
+	first.leads(t)
+	job := func(i int) string { return fmt.Sprintf("id: train-%d\ncpu: 2\nrun: 1h\n", i) }
+	jobs := 0
+	for summed := false; !summed; {
+		if code := first.submit(t, job(jobs)); code != http.StatusOK {
+			t.Fatalf("submit: %d", code)
+		}
+		jobs++
+		select {
+		case line := <-log:
+			summed = strings.Contains(line, "summed up")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for range 5 {
+		first.submit(t, job(jobs))
+		jobs++
+	}
+	first.end()
+	second := start(t, &srv.Hub)
+	second.leads(t)
+	for i := range jobs {
+		if code := second.submit(t, job(i)); code != http.StatusOK {
+			t.Errorf("job %d again: %d", i, code)
+		}
+		if code := second.submit(t, strings.Replace(job(i), "cpu: 2", "cpu: 3", 1)); code != http.StatusConflict {
+			t.Errorf("another job under the id %d: %d", i, code)
+		}
+	}
 }

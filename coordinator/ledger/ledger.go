@@ -57,6 +57,15 @@ func (l *Ledger) Move(from, to Account, amount protocol.Microdollars) bool {
 	return true
 }
 
+// Bring puts back what moves that nobody remembers came to for an account. The
+// caller brings all accounts, so that balances add up to zero.
+func (l *Ledger) Bring(a Account, amount protocol.Microdollars) {
+	if l.balance == nil {
+		l.balance = make(map[Account]protocol.Microdollars)
+	}
+	l.balance[a] += amount
+}
+
 // Balance returns what an account has gained, or owes if negative.
 func (l *Ledger) Balance(a Account) protocol.Microdollars { return l.balance[a] }
 

@@ -18,7 +18,7 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 		return nil
 	}
 	if l, ok := k.lots[j.ID]; ok {
-		if reflect.DeepEqual(l.job, j) && l.task == s.Task {
+		if l.same(s) {
 			k.counts["submitted-twice"]++
 			answer := protocol.Confirm{Job: j.ID, Code: protocol.Taken}
 			if l.state == ended {
@@ -64,11 +64,27 @@ func (k *Market) refuse(now protocol.Time, l *lot, why protocol.Reason) []protoc
 	return []protocol.Message{k.say(now, l.from, protocol.Refuse{Job: l.job.ID, Why: why})}
 }
 
+// same reports whether s submits the lot again.
+func (l *lot) same(s protocol.Submit) bool {
+	if l.mark != 0 {
+		return l.mark == s.Mark()
+	}
+	return reflect.DeepEqual(l.job, s.Job) && l.task == s.Task
+}
+
+// Whole is how many ended jobs are kept whole; of older ones only the id is.
+const Whole = 10_000
+
 // end closes a lot, and forgets those that ended long ago: a job that old is not
 // taken again, so nothing runs twice for that.
 func (k *Market) end(now protocol.Time, l *lot) {
 	l.state = ended
 	k.gone = append(k.gone, gone{now, l.job.ID})
+	if i := len(k.gone) - 1 - Whole; i >= 0 {
+		if l := k.lots[k.gone[i].id]; l.mark == 0 {
+			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, mark: protocol.Submit{Job: l.job, Task: l.task}.Mark()}
+		}
+	}
 	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
 		delete(k.lots, k.gone[0].id)
 		k.gone = k.gone[1:]

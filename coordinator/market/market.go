@@ -117,6 +117,7 @@ type lot struct {
 	vain   int           // calls in a row that led to no place, not even a planned one
 	rests  protocol.Time // until then it is not called again, whatever changes
 	listed bool          // in Market.idle
+	mark   uint64        // of what was submitted, where that is no longer kept
 
 	why      protocol.Reason   // of the last award
 	standing protocol.Standing // as a queue was told last

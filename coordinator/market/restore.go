@@ -20,7 +20,7 @@ func (k *Market) Begin(life uint32) { k.mouth.Life = life }
 // it decides nothing again. A job that was called and not decided waits, and is
 // called again; the rule makes its plans anew in a full round.
 func (k *Market) Restore(m protocol.Message) {
-	if m.From != protocol.Coordinator {
+	if m.From != protocol.Coordinator && m.From != protocol.Books {
 		k.ears.New(m) // what was heard before is not to be heard again
 	}
 	switch b := m.Body.(type) {
@@ -36,14 +36,16 @@ func (k *Market) Restore(m protocol.Message) {
 		}
 	case protocol.Policy:
 		k.policy = b
+	case protocol.Brought:
+		k.brought(b)
 	case protocol.Settled:
 		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)
-		if l := k.lots[b.Job]; l != nil {
+		if l := k.lots[b.Job]; l != nil && l.state != ended {
 			k.end(m.At, l)
 		}
 	case protocol.Refuse:
-		if l := k.lots[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
+		if l := k.lots[b.Job]; l != nil && l.state != ended && b.Why.Code != protocol.Duplicate {
 			k.end(m.At, l)
 			k.stands(l, protocol.Standing{State: protocol.Closed, Why: b.Why})
 		}
@@ -93,5 +95,20 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 			l.stop, l.due = true, m.At
 			k.agenda.add(l)
 		}
+	}
+}
+
+// brought puts back what remains of facts that were left out.
+func (k *Market) brought(b protocol.Brought) {
+	k.rounds = max(k.rounds, b.Rounds)
+	for _, a := range b.Accounts {
+		k.ledger.Bring(ledger.Account(a.Account), a.Amount)
+	}
+	for _, h := range b.Heard {
+		k.ears.New(protocol.Message{From: h.From, Seq: h.Seq})
+	}
+	for _, p := range b.Ended {
+		k.lots[p.Job] = &lot{job: protocol.Job{ID: p.Job}, state: ended, mark: p.Mark}
+		k.gone = append(k.gone, gone{p.At, p.Job})
 	}
 }

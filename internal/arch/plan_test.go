@@ -56,6 +56,7 @@ var plan = []line{
 	{"coordinator/phrase", pure, "protocol", "", "prints values for people, whoever says them"},
 	{"coordinator/policy", pure, "protocol coordinator/phrase", "", "what operators may want, and how they say it"},
 	{"coordinator/market", pure, "protocol coordinator/auction coordinator/ledger coordinator/policy", "", "the coordinator's mind"},
+	{"coordinator/summary", pure, "protocol coordinator/ledger coordinator/market", "", "makes less of facts, so that a restart reads little"},
 	{"coordinator/again", pure, "protocol coordinator/auction coordinator/market coordinator/ledger", "", "makes recorded rounds again, by stepping a market over its ledger"},
 	{"coordinator/record", pure, "protocol", "", "knows a run only by what was said, so that any ledger can be read"},
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
@@ -78,7 +79,7 @@ var plan = []line{
 
 	{"coordinator/board", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
 	{"coordinator/desk", shell, "internal/strict protocol bus coordinator/board coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
-	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/desk", "", "runs a market over a hub, with its books"},
+	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/summary coordinator/desk", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/site", shell, "protocol bus bus/membus bus/journal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
 
 	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
@@ -101,7 +102,7 @@ var plan = []line{
 	{"scenarios/bench", shell, "bus/membus protocol coordinator/ledger coordinator/record coordinator/chat scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
 
 	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
-	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
+	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market coordinator/summary scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/profiling", shell, "protocol cluster-agent/profile", "", "replays public traces, to judge what sites foretell"},

@@ -1,11 +1,13 @@
 package faults
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/summary"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -81,7 +83,12 @@ func (h *host) lead() {
 		cfg.Remember = time.Millisecond
 	}
 	m := market.New(cfg, auction.New(auction.Config{Steps: 10}))
-	for _, f := range p.stream.facts {
+	// Of some facts there is a summary.
+	sum, n := summary.New(cmp.Or(cfg.Remember, protocol.MaxRun)), p.dice.IntN(len(p.stream.facts)+1)
+	for _, f := range p.stream.facts[:n] {
+		sum.Add(f)
+	}
+	for _, f := range append(sum.Messages(uint64(n)), p.stream.facts[n:]...) {
 		m.Restore(f)
 	}
 	p.stream.life++

@@ -9,6 +9,8 @@
 // whoever waits takes over: it reads all entries, and its first own entry shuts
 // the former writer out.
 //
+// What a restart has to read is bounded by summaries: see [Books.Condense].
+//
 // Entries are on the server's disk when Append returns, to the extent that the
 // server flushes its files: by default a killed server loses none, and one that
 // loses power may lose those of its last minutes unless it has replicas, or
@@ -34,6 +36,7 @@ import (
 type Config struct {
 	Replicas int           // servers that hold a copy; default 1
 	Lease    time.Duration // a writer silent for so long is taken to be gone; at least 1s; default 2s
+	Keep     time.Duration // for how long entries stay that a summary covers; default 2160h
 	Log      *slog.Logger  // nil is silence
 }
 
@@ -42,15 +45,17 @@ type Books struct {
 	cfg    Config
 	conn   *nats.Conn
 	js     jetstream.JetStream
-	stream jetstream.Stream
+	stream jetstream.Stream // of facts
+	sums   jetstream.Stream // of summaries
 	kv     jetstream.KeyValue
 	broken chan struct{} // closed when the connection is
 }
 
 const (
-	streamName = "GRIDBID"
-	leaseKey   = "coordinator"
-	lifeHeader = "Gridbid-Life"
+	streamName  = "GRIDBID"
+	summaryName = "GRIDBID_SUMMARY"
+	leaseKey    = "coordinator"
+	lifeHeader  = "Gridbid-Life"
 	// patience is how long the server may take to write something down.
 	patience = 5 * time.Second
 )
@@ -63,6 +68,9 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 	}
 	if cfg.Lease == 0 {
 		cfg.Lease = 2 * time.Second
+	}
+	if cfg.Keep == 0 {
+		cfg.Keep = 90 * 24 * time.Hour
 	}
 	if cfg.Lease < time.Second {
 		return nil, fmt.Errorf("books: a lease of %v: want 1s or more", cfg.Lease)
@@ -95,6 +103,13 @@ func (b *Books) open(ctx context.Context) (err error) {
 	b.stream, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: streamName, Subjects: []string{natsbus.BooksSubject}, Storage: jetstream.FileStorage, Replicas: b.cfg.Replicas,
 		DenyDelete: true, Description: "facts of the Gridbid coordinator",
+	})
+	if err != nil {
+		return err
+	}
+	b.sums, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: summaryName, Subjects: []string{natsbus.SummarySubject}, Storage: jetstream.FileStorage, Replicas: b.cfg.Replicas,
+		DenyDelete: true, Description: "what is left of older facts of the Gridbid coordinator",
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -20,4 +22,22 @@ func Steal(t *testing.T, b *Books) {
 func AppendUnawares(t *Term, ctx context.Context, ms []protocol.Message) error {
 	blind := &Term{books: t.books, life: t.life, last: t.last, over: make(chan struct{})}
 	return blind.Append(ctx, ms)
+}
+
+// Entries returns how many entries there are.
+func Entries(t *testing.T, b *Books) uint64 {
+	t.Helper()
+	info, err := b.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Msgs
+}
+
+// Purge loses entries before one.
+func Purge(t *testing.T, b *Books, before uint64) {
+	t.Helper()
+	if err := b.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before)); err != nil {
+		t.Fatal(err)
+	}
 }

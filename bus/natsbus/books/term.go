@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,10 +19,13 @@ import (
 
 // A Term is the time in which one party writes the books.
 type Term struct {
-	books *Books
-	life  uint32
-	last  uint64 // sequence of the stream's last entry
-	buf   []byte
+	books   *Books
+	life    uint32
+	last    uint64        // sequence of the stream's last entry
+	ended   atomic.Uint64 // the same, for others to read
+	summary uint64        // sequence of the last message of a summary, as it was read
+	covered atomic.Uint64 // up to there a summary is written
+	buf     []byte
 
 	once sync.Once
 	over chan struct{} // closed when the term ends
@@ -144,29 +148,50 @@ func (t *Term) End() {
 	_ = t.books.kv.Delete(ctx, leaseKey, jetstream.LastRevision(t.held)) // or it ends by itself
 }
 
-// read hands the entries after the last to restore.
+// read hands the entries after the last to restore. The first time that is what
+// the summary says, and the entries after those that it covers.
 func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) error {
-	info, err := t.books.stream.Info(ctx)
+	b := t.books
+	if t.last == 0 {
+		if err := t.readSummary(ctx, restore); err != nil {
+			return err
+		}
+		t.covered.Store(t.last)
+	}
+	info, err := b.stream.Info(ctx)
 	if err != nil {
 		return err
 	}
-	if info.State.LastSeq <= t.last {
+	if info.State.FirstSeq > t.last+1 {
+		return fmt.Errorf("entries %d to %d are gone, and no summary covers them", t.last+1, info.State.FirstSeq-1)
+	}
+	return each(ctx, b.stream, t.last, info.State.LastSeq, func(seq uint64, m jetstream.Msg) error {
+		if err := t.entry(m.Headers(), m.Data(), restore); err != nil {
+			return fmt.Errorf("entry %d of the stream: %w", seq, err)
+		}
+		t.last = seq
+		return nil
+	})
+}
+
+// each hands over the messages of a stream after one up to another.
+func each(ctx context.Context, s jetstream.Stream, after, last uint64, do func(seq uint64, m jetstream.Msg) error) error {
+	if last <= after {
 		return nil
 	}
-	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.last + 1}
-	c, err := t.books.stream.OrderedConsumer(ctx, from)
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1})
 	if err != nil {
 		return err
 	}
-	entries, err := c.Messages(jetstream.PullMaxMessages(512))
+	all, err := c.Messages(jetstream.PullMaxMessages(512))
 	if err != nil {
 		return err
 	}
-	defer entries.Stop()
-	forget := context.AfterFunc(ctx, entries.Stop)
+	defer all.Stop()
+	forget := context.AfterFunc(ctx, all.Stop)
 	defer forget()
-	for t.last < info.State.LastSeq {
-		m, err := entries.Next()
+	for after < last {
+		m, err := all.Next()
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -174,15 +199,15 @@ func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) e
 		if err != nil {
 			return err
 		}
-		if err := t.entry(m.Headers(), m.Data(), restore); err != nil {
-			return fmt.Errorf("entry %d of the stream: %w", meta.Sequence.Stream, err)
+		if err := do(meta.Sequence.Stream, m); err != nil {
+			return err
 		}
-		t.last = meta.Sequence.Stream
+		after = meta.Sequence.Stream
 	}
 	return nil
 }
 
-// entry reads one entry: each fact behind its length.
+// entry reads one entry.
 func (t *Term) entry(header nats.Header, data []byte, restore func(protocol.Message) error) error {
 	if text := header.Get(lifeHeader); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
@@ -191,6 +216,11 @@ func (t *Term) entry(header nats.Header, data []byte, restore func(protocol.Mess
 		}
 		t.life = max(t.life, uint32(n))
 	}
+	return unpack(data, restore)
+}
+
+// unpack reads facts, each behind its length.
+func unpack(data []byte, restore func(protocol.Message) error) error {
 	for len(data) > 0 {
 		size, n := binary.Uvarint(data)
 		if n <= 0 || size > uint64(len(data)-n) {
@@ -263,5 +293,6 @@ func (t *Term) write(ctx context.Context, m *nats.Msg) error {
 		return err
 	}
 	t.last = ack.Sequence
+	t.ended.Store(t.last)
 	return nil
 }

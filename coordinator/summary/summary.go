@@ -1,0 +1,236 @@
+// Package summary makes less of the facts of a coordinator: what a market and its
+// board need of them to stand where they stood. So a coordinator that is started
+// reads as much after a year as after a day.
+//
+// What is left are facts as they were, of jobs that are open or were among the
+// last to end and of each site's last jobs, by which it is trusted; and one
+// protocol.Brought for all others: balances, ids, the numbers that were heard.
+//
+// Promise: a market restored from a summary stands as one restored from all that
+// went into it; and a summary of a summary and what came after is that of all.
+package summary
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Summary is what is left of facts. It is made by New.
+type Summary struct {
+	remember time.Duration // for how long the id of an ended job stays known
+	next     int           // number of the next fact
+
+	rounds   uint64
+	accounts map[ledger.Account]protocol.Balance // of jobs that were left out
+	heard    map[protocol.Party]uint64
+	hellos   map[string]protocol.Message // by site, the last
+	drains   map[string]protocol.Message
+	policy   []protocol.Message // the last, if any
+
+	open  map[protocol.JobID]*story
+	ended []*story        // the last to end, oldest first
+	past  []protocol.Past // those before, oldest first
+	trust map[string][]fact
+}
+
+// A fact is numbered, so that all come out in the order in which they went in.
+type fact struct {
+	number int
+	m      protocol.Message
+}
+
+// A story is what the books say of one job.
+type story struct {
+	submit protocol.Submit
+	facts  []fact
+}
+
+// New returns a summary of nothing, for a market that remembers ended jobs for so
+// long.
+func New(remember time.Duration) *Summary {
+	return &Summary{
+		remember: remember,
+		accounts: make(map[ledger.Account]protocol.Balance),
+		heard:    make(map[protocol.Party]uint64),
+		hellos:   make(map[string]protocol.Message),
+		drains:   make(map[string]protocol.Message),
+		open:     make(map[protocol.JobID]*story),
+		trust:    make(map[string][]fact),
+	}
+}
+
+// Add takes in the next fact.
+func (s *Summary) Add(m protocol.Message) {
+	s.next++
+	if m.From != protocol.Coordinator && m.From != protocol.Books {
+		s.heard[m.From] = max(s.heard[m.From], m.Seq)
+	}
+	switch b := m.Body.(type) {
+	case protocol.Brought:
+		s.brought(b)
+	case protocol.Hello:
+		s.hellos[b.Site] = m
+	case protocol.Drain:
+		s.drains[b.Site] = m
+	case protocol.Policy:
+		s.policy = []protocol.Message{m}
+	case protocol.Submit:
+		s.submitted(m, b)
+	case protocol.Award:
+		s.rounds = max(s.rounds, b.Round)
+		s.tell(b.Job, m)
+	case protocol.Hold:
+		s.rounds = max(s.rounds, b.Round)
+		s.tell(b.Job, m)
+	case protocol.Accept:
+		s.tell(b.Job, m)
+	case protocol.Decline:
+		s.tell(b.Job, m)
+	case protocol.Cancel:
+		s.tell(b.Job, m)
+	case protocol.Done:
+		s.tell(b.Job, m)
+	case protocol.Settled:
+		if s.tell(b.Job, m); s.open[b.Job] == nil {
+			s.observe(fact{s.next, m}, b) // of a job that was left out before
+			return
+		}
+		s.end(m.At, b.Job)
+	case protocol.Refuse:
+		if b.Why.Code != protocol.Duplicate {
+			s.tell(b.Job, m)
+			s.end(m.At, b.Job)
+		}
+	}
+}
+
+func (s *Summary) tell(id protocol.JobID, m protocol.Message) {
+	if t := s.open[id]; t != nil {
+		t.facts = append(t.facts, fact{s.next, m})
+	}
+}
+
+// submitted begins a story. A job of the same id that ended was forgotten, or the
+// market would not have taken this one.
+func (s *Summary) submitted(m protocol.Message, b protocol.Submit) {
+	if s.open[b.Job.ID] == nil {
+		s.open[b.Job.ID] = &story{submit: b, facts: []fact{{s.next, m}}}
+	}
+}
+
+// end closes a story, and leaves out the one that ended before all others.
+func (s *Summary) end(at protocol.Time, id protocol.JobID) {
+	t := s.open[id]
+	if t == nil {
+		return
+	}
+	delete(s.open, id)
+	s.ended = append(s.ended, t)
+	if len(s.ended) > market.Whole {
+		s.leaveOut(s.ended[0])
+		s.ended[0] = nil
+		s.ended = s.ended[1:]
+	}
+	for len(s.past) > 0 && s.past[0].At < at.Add(-s.remember) {
+		s.past = s.past[1:]
+	}
+}
+
+func (s *Summary) leaveOut(t *story) {
+	last := t.facts[len(t.facts)-1]
+	s.past = append(s.past, protocol.Past{Job: t.submit.Job.ID, At: last.m.At, Mark: t.submit.Mark()})
+	if b, ok := last.m.Body.(protocol.Settled); ok {
+		s.account(ledger.Site(b.Site), 0, 1)
+		s.observe(last, b)
+	}
+}
+
+// observe keeps a settlement of a site for its trust, or what was paid if there
+// are enough later ones. They go by whole rings of memory: trust adds up from
+// where a ring begins.
+func (s *Summary) observe(f fact, b protocol.Settled) {
+	all := append(s.trust[b.Site], f)
+	if len(all) >= 2*ledger.Memory {
+		for _, old := range all[:ledger.Memory] {
+			x := old.m.Body.(protocol.Settled)
+			s.account(ledger.Tenant(x.Payer), -x.Paid, 0)
+			s.account(ledger.Site(x.Site), x.Paid, 0)
+		}
+		all = slices.Clone(all[ledger.Memory:])
+	}
+	s.trust[b.Site] = all
+}
+
+func (s *Summary) account(a ledger.Account, amount protocol.Microdollars, jobs int) {
+	x := s.accounts[a]
+	s.accounts[a] = protocol.Balance{Account: string(a), Amount: x.Amount + amount, Jobs: x.Jobs + jobs}
+}
+
+func (s *Summary) brought(b protocol.Brought) {
+	s.rounds = max(s.rounds, b.Rounds)
+	for _, a := range b.Accounts {
+		s.account(ledger.Account(a.Account), a.Amount, a.Jobs)
+	}
+	for _, h := range b.Heard {
+		s.heard[h.From] = max(s.heard[h.From], h.Seq)
+	}
+	s.past = append(s.past, b.Ended...)
+}
+
+// row is how many rows one Brought holds at most: some 40 bytes each.
+const row = 2000
+
+// Messages returns what is left, in the order in which it is to be restored. Last
+// is the number of the last fact on the books that went in: it numbers what is
+// said by the books themselves.
+func (s *Summary) Messages(last uint64) (all []protocol.Message) {
+	for _, by := range []map[string]protocol.Message{s.hellos, s.drains} {
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			all = append(all, by[name])
+		}
+	}
+	all = append(all, s.policy...)
+	for i, b := range s.books() {
+		// Numbers between those of two facts on the books.
+		all = append(all, protocol.Message{
+			Version: protocol.Current, From: protocol.Books, To: protocol.Coordinator, Seq: last<<20 + uint64(i) + 1, Body: b,
+		})
+	}
+	var facts []fact
+	for _, site := range slices.Sorted(maps.Keys(s.trust)) {
+		facts = append(facts, s.trust[site]...)
+	}
+	for _, t := range s.ended {
+		facts = append(facts, t.facts...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.open)) {
+		facts = append(facts, s.open[id].facts...)
+	}
+	slices.SortFunc(facts, func(x, y fact) int { return cmp.Compare(x.number, y.number) })
+	for _, f := range facts {
+		all = append(all, f.m)
+	}
+	return all
+}
+
+// books returns what the books themselves say, in pieces.
+func (s *Summary) books() (all []protocol.Brought) {
+	first := protocol.Brought{Rounds: s.rounds}
+	for _, a := range slices.Sorted(maps.Keys(s.accounts)) {
+		first.Accounts = append(first.Accounts, s.accounts[a])
+	}
+	for _, who := range slices.Sorted(maps.Keys(s.heard)) {
+		first.Heard = append(first.Heard, protocol.Step{From: who, Seq: s.heard[who]})
+	}
+	all = append(all, first)
+	for some := range slices.Chunk(s.past, row) {
+		all = append(all, protocol.Brought{Ended: some})
+	}
+	return all
+}

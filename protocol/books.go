@@ -1,0 +1,48 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Brought is brought forward in the books of a coordinator: what remains of
+// facts that nobody needs any more. It travels to nobody. Several continue
+// each other.
+type Brought struct {
+	Rounds   uint64    `msgpack:"r,omitempty"`
+	Accounts []Balance `msgpack:"a,omitempty"`
+	Ended    []Past    `msgpack:"e,omitempty"` // in the order in which they ended
+	Heard    []Step    `msgpack:"h,omitempty"` // of each speaker the highest number
+}
+
+// A Balance is what settlements have moved to an account, and of a site's how
+// many jobs it ended.
+type Balance struct {
+	_msgpack struct{} `msgpack:",as_array"`
+
+	Account string
+	Amount  Microdollars
+	Jobs    int
+}
+
+// A Past is a job that ended, whose id stays known.
+type Past struct {
+	_msgpack struct{} `msgpack:",as_array"`
+
+	Job  JobID
+	At   Time
+	Mark uint64 // of what was submitted: see Submit.Mark
+}
+
+func (Brought) kind() string { return "brought" }
+
+// Mark returns a number that two submissions share if they ask for the same, and
+// hardly otherwise: the first bytes of the SHA-256 of what is said.
+func (s Submit) Mark() uint64 {
+	data, err := Encode(Message{Body: s})
+	if err != nil {
+		return 0 // it was read, so it can be written
+	}
+	sum := sha256.Sum256(data)
+	return binary.BigEndian.Uint64(sum[:])
+}
