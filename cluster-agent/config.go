@@ -79,6 +79,9 @@ func load(file string) (config, error) {
 	}
 	if c.Cluster != nil {
 		c.Cluster.Kubeconfig = process.Under(dir, c.Cluster.Kubeconfig)
+		if p := c.Cluster.Prometheus; p != nil {
+			p.TokenFile = process.Under(dir, p.TokenFile)
+		}
 		for model, file := range c.Cluster.Curves {
 			c.Cluster.Curves[model] = process.Under(dir, file)
 		}

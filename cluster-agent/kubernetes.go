@@ -29,6 +29,7 @@ type (
 		Abandon    string            `yaml:"abandon"`
 		Metered    string            `yaml:"metered"`
 		Curves     map[string]string `yaml:"curves"`
+		Prometheus *promConfig       `yaml:"prometheus"`
 	}
 )
 
@@ -48,6 +49,11 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 	var err error
 	if x.Power, err = measuredTable(k.Curves); err != nil {
 		return site.Config{}, err
+	}
+	if k.Prometheus != nil {
+		if err := k.Prometheus.into(&x.Config); err != nil {
+			return site.Config{}, err
+		}
 	}
 	for _, d := range []struct {
 		name, text string

@@ -256,6 +256,7 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 	}
 	if r.since != 0 {
 		x.Draw, x.Estimated = h.drawn(r, r.since, h.cfg.Now())
+		x.Draw = h.spend(r, x.Draw)
 	}
 	if r.stopped {
 		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
@@ -288,7 +289,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	draw, estimated := h.drawn(r, since, until)
-	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: draw, Failed: failed, Estimated: estimated})
+	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated})
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" && r.lent == (loan{}) {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}

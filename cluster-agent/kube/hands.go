@@ -49,6 +49,10 @@ type Config struct {
 	// Draw asks another meter what the pods of a run that hold cards drew, by
 	// hour. Nil, or an error: what machines wrote, or an estimate.
 	Draw func(ctx context.Context, l protocol.Launch, namespace string, pods []string, since, until protocol.Time) ([]protocol.Slice, error)
+	// Hour asks the site's own meter what all of it drew in the hour that begins
+	// at an instant, without the facility's share. Nil, or an error: the power
+	// model, which is marked as an estimate.
+	Hour func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -103,6 +107,9 @@ type Hands struct {
 	silent  bool    // the API server does not answer
 	past    []ended // runs that ended not long ago, oldest first
 
+	toldHour protocol.Time                          // the last that was told; 0: none
+	spent    map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
+
 	giving  sync.Mutex
 	written map[types.UID]*resourcev1.ResourceClaim // allocated by us, and not seen so yet
 
@@ -130,6 +137,9 @@ type run struct {
 
 	held map[string]types.UID      // its pods that were given devices, by name
 	drew map[types.UID]meter.Tally // what their machines wrote
+
+	fixed map[protocol.Time]protocol.Millijoules // what it drew in hours that were told
+	spent bool                                   // all that it drew was told
 }
 
 // object names what the run consists of in its namespace.
@@ -195,6 +205,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 	last := h.survey()
 	h.say(protocol.Inventory{Nodes: last, Held: held})
 	working.Go(func() { h.listen(ctx) })
+	working.Go(func() { h.tellHours(ctx) })
 	for range h.cfg.Workers {
 		working.Go(func() { h.work(ctx) })
 	}

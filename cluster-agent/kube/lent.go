@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/gridbid/gridbid/cluster-agent/meter"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -164,7 +165,7 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 			"labels": map[string]any{LabelSite: h.cfg.Site, LabelRun: r.name, labelTold: nil},
 		},
 		"spec": map[string]any{"suspend": false, "template": map[string]any{
-			"metadata": map[string]any{"labels": labels, "annotations": map[string]any{NoteJob: r.launch.Job.ID}}, "spec": spec,
+			"metadata": map[string]any{"labels": labels, "annotations": map[string]any{NoteJob: r.launch.Job.ID, meter.NotePower: h.plan(r.launch).Text()}}, "spec": spec,
 		}},
 	})
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,8 @@ func (h *Hands) cards(node *corev1.Node, devices []int) string {
 // read takes in what machines have written of a run's pods: pods go, and what
 // they drew must not go with them.
 func (h *Hands) read(r *run, pods []*corev1.Pod) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, p := range pods {
 		if len(indexes(p)) > 0 {
 			if r.held == nil {
@@ -107,10 +110,13 @@ func ends(p *corev1.Pod) (last protocol.Time) {
 // its plan said. The cores of a job with cards have no meter of their own;
 // they are a small part, and counted by the power model.
 func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
-	if h.cfg.Draw != nil {
+	h.mu.Lock()
+	held, drew := maps.Clone(r.held), maps.Clone(r.drew)
+	h.mu.Unlock()
+	if h.cfg.Draw != nil && len(held) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		draw, err := h.cfg.Draw(ctx, r.launch, r.space, sorted(r.held), since, until)
+		draw, err := h.cfg.Draw(ctx, r.launch, r.space, sorted(held), since, until)
 		if err == nil {
 			return draw, false
 		}
@@ -118,20 +124,19 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 	}
 	var all meter.Tally
 	told := until // all of it was told until then
-	for _, name := range sorted(r.held) {
-		t := r.drew[r.held[name]]
+	for _, name := range sorted(held) {
+		t := drew[held[name]]
 		switch {
 		case t.Missing != "":
 			told = since
 		case !t.Final:
 			told = min(told, max(since, t.Until))
 		}
-		estimated = estimated || t.Missing != "" || !t.Final
 		for _, s := range t.Drew {
 			all.Add(s.Hour, s.Hour, s.Energy)
 		}
 	}
-	if len(r.held) == 0 || told <= since {
+	if len(held) == 0 || told <= since {
 		return Planned(r.launch, since, until), true
 	}
 	cores := int64(r.launch.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000
@@ -142,5 +147,5 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 		all.Add(s.Hour, s.Hour, s.Energy)
 	}
 	slices.SortFunc(all.Drew, func(x, y protocol.Slice) int { return cmp.Compare(x.Hour, y.Hour) })
-	return all.Drew, estimated
+	return all.Drew, told < until
 }

@@ -42,6 +42,7 @@ var plan = []line{
 	{"cluster-agent/profile", pure, "protocol", "github.com/DataDog/sketches-go/ddsketch", "what a site remembers of the jobs it ran; who measured them is the caller's affair"},
 	{"agents", pure, "protocol cluster-agent/fleet cluster-agent/grid cluster-agent/profile", "", "the mind asks its body by function call; it meets the market in protocol"},
 	{"cluster-agent/meter", pure, "protocol", "", "what one pod's part of its cards drew, as it is written on the pod"},
+	{"cluster-agent/meter/prom", shell, "protocol cluster-agent/meter", "", "a Prometheus that knows what is drawn; whose it is, is the caller's affair"},
 	{"cluster-agent/nvml/nvmltest", shell, "", "unsafe", "a stand-in for the driver's library; it knows no limits of ours"},
 	{"cluster-agent/nvml", shell, "protocol cluster-agent/power", "github.com/NVIDIA/go-nvml/pkg/nvml", "the driver of GPUs: reads them, and sets limits that come back"},
 	{"cluster-agent/cards", shell, "protocol cluster-agent/meter cluster-agent/nvml", "", "one machine's cards and who holds them; where that is told is the caller's affair"},

@@ -146,3 +146,19 @@ func JSON(object map[string]any) protocol.Task {
 	}
 	return protocol.Task(data)
 }
+
+// A Ran is a pod that ran to its end.
+type Ran struct{ Job, Pod, Node string }
+
+// Ran returns the pods of our jobs that ran to their end, by name.
+func (c *Cluster) Ran() (all []Ran) {
+	c.Helper()
+	pods, err := c.Client.CoreV1().Pods("").List(c.Context(), metav1.ListOptions{})
+	c.Must(err)
+	for _, p := range pods.Items {
+		if job := p.Annotations["gridbid.io/job"]; job != "" && p.Status.Phase == corev1.PodSucceeded {
+			all = append(all, Ran{job, p.Name, p.Spec.NodeName})
+		}
+	}
+	return all
+}

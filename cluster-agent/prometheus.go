@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/meter/prom"
+	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// promConfig is a Prometheus that knows what is drawn, in the configuration's own
+// words.
+type promConfig struct {
+	URL       string `yaml:"url"`
+	TokenFile string `yaml:"token_file"`
+	Cards     bool   `yaml:"cards"`
+	Cores     bool   `yaml:"cores"`
+	Site      string `yaml:"site"`
+}
+
+// meter makes the server's meter. A token that is rotated is read anew.
+func (p promConfig) meter() (*prom.Meter, error) {
+	c := prom.Config{URL: p.URL, Cards: p.Cards, Cores: p.Cores, Site: p.Site}
+	if p.TokenFile != "" {
+		text, err := os.ReadFile(p.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("cluster-agent: kubernetes: prometheus: %w", err)
+		}
+		c.Token = strings.TrimSpace(string(text))
+	}
+	return prom.New(c)
+}
+
+// into has hands ask the server.
+func (p promConfig) into(c *kube.Config) error {
+	if _, err := p.meter(); err != nil {
+		return err
+	}
+	table := c.Power
+	if p.Cards {
+		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.Slice, error) {
+			m, err := p.meter()
+			if err != nil {
+				return nil, err
+			}
+			return p.draw(ctx, m, table, l, prom.Run{Namespace: space, Pods: pods, Cards: l.Job.GPUs, Since: since, Until: until})
+		}
+	}
+	if p.Site != "" {
+		c.Hour = func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
+			m, err := p.meter()
+			if err != nil {
+				return 0, err
+			}
+			return m.Hour(ctx, hour)
+		}
+	}
+	return nil
+}
+
+// draw is what cards and cores of a job drew.
+func (p promConfig) draw(ctx context.Context, m *prom.Meter, table power.Table, l protocol.Launch, r prom.Run) ([]protocol.Slice, error) {
+	if l.Job.Share < 1000 {
+		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
+	}
+	g, _ := table.Lookup(l.Model)
+	r.Idle = g.Idle
+	draw, err := m.Cards(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cores := kube.Planned(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
+	if p.Cores {
+		if cores, err = m.Cores(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	all := meter.Tally{Drew: draw}
+	for _, s := range cores {
+		all.Add(s.Hour, s.Hour, s.Energy)
+	}
+	return all.Drew, nil
+}
