@@ -72,7 +72,7 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 		return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
 	})
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
-	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
+	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newGoneCommand(), newTopCommand())
 	return root
 }
 

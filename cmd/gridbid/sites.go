@@ -34,6 +34,8 @@ func siteTable(w io.Writer, all []board.Site) {
 		for _, s := range all {
 			state := "ok"
 			switch {
+			case s.Gone:
+				state = "gone"
 			case s.Drained:
 				state = "drained"
 			case s.Silent > 1:

@@ -77,6 +77,7 @@ type Site struct {
 	Carbon  float64         `json:"carbon_g_kwh"`      // of this hour
 	PUE     float64         `json:"pue"`               //
 	Drained bool            `json:"drained,omitempty"` // gets no more jobs
+	Gone    bool            `json:"gone,omitempty"`    // an operator said that it will not come back
 	Heard   protocol.Time   `json:"heard"`             // last
 	Silent  int             `json:"silent"`            // rounds in a row that it did not answer
 

@@ -33,6 +33,10 @@ func (b *Board) Add(m protocol.Message) {
 		if s := b.sites[body.Site]; s != nil && m.From == protocol.Desk {
 			s.Drained = !body.Over
 		}
+	case protocol.Gone:
+		if m.From == protocol.Desk {
+			b.gone(m, body)
+		}
 	case protocol.Brought:
 		for _, a := range body.Accounts {
 			if s := b.sites[strings.TrimPrefix(a.Account, "site/")]; s != nil {
@@ -118,6 +122,7 @@ func (b *Board) hello(m protocol.Message, h protocol.Hello) {
 		s = &Site{Name: h.Site}
 		b.sites[h.Site] = s
 	}
+	s.Gone = false
 	s.Pools, s.GPUs, s.Heard, s.answered = h.Pools, 0, m.At, true
 	for _, p := range h.Pools {
 		s.GPUs += p.GPUs
@@ -205,6 +210,22 @@ func (b *Board) awarded(m protocol.Message, id protocol.JobID, epoch uint64) *Jo
 		return nil
 	}
 	return j
+}
+
+// gone takes all jobs off a site.
+func (b *Board) gone(m protocol.Message, g protocol.Gone) {
+	s := b.sites[g.Site]
+	if s == nil || s.Gone {
+		return
+	}
+	s.Gone = true
+	for _, j := range b.Jobs() {
+		if j := b.jobs[j.ID]; j.Site == g.Site && (j.State == Awarded || j.State == Placed || j.State == Stopping) {
+			b.leave(j)
+			j.to(Waiting, m.At)
+			j.Why, j.Note, j.Site = string(protocol.SiteGone), g.By, ""
+		}
+	}
 }
 
 // leave takes a job off its site.

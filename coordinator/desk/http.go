@@ -30,6 +30,7 @@ func (d *Desk) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.cancel)
 	mux.HandleFunc("GET /v1/sites", d.sites)
 	mux.HandleFunc("POST /v1/sites/{site}/drain", d.drain)
+	mux.HandleFunc("POST /v1/sites/{site}/gone", d.gone)
 	mux.HandleFunc("GET /v1/auctions", d.auctions)
 	mux.HandleFunc("GET /v1/policy", d.inForce)
 	mux.HandleFunc("POST /v1/policy", d.govern)
@@ -217,7 +218,27 @@ func (d *Desk) drain(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
 	}
-	name, over := r.PathValue("site"), r.FormValue("over") == "true"
+	d.tell(w, r, "drained", protocol.Drain{Site: r.PathValue("site"), Over: r.FormValue("over") == "true"})
+}
+
+// gone takes a site's jobs from it, because somebody says that it will not come
+// back.
+func (d *Desk) gone(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	g := protocol.Gone{Site: r.PathValue("site"), By: r.FormValue("by"), Why: r.FormValue("why"), End: r.FormValue("end") == "true"}
+	if g.By == "" || len(g.By) > 128 || len(g.Why) > 1000 {
+		fail(w, http.StatusBadRequest, errors.New("desk: by: say who says so, in up to 128 bytes; and why in up to 1,000"))
+		return
+	}
+	d.tell(w, r, "taken for gone", g)
+}
+
+// tell tells the market something of the site that a request names, and answers
+// how that stands then.
+func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b protocol.Body) {
+	name := r.PathValue("site")
 	find := func() (out board.Site, ok bool) {
 		d.look(func(b *board.Board) {
 			for _, s := range b.Sites() {
@@ -232,8 +253,8 @@ func (d *Desk) drain(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fmt.Errorf("desk: no site %q is known", name))
 		return
 	}
-	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return protocol.Drain{Site: name, Over: over} }); err != nil {
-		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be drained; try again: %w", err))
+	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return b }); err != nil {
+		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be %s; try again: %w", what, err))
 		return
 	}
 	s, _ := find()

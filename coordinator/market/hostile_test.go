@@ -110,6 +110,12 @@ func TestWhatShouldNotBeSaidIsCountedAndStopsNothing(t *testing.T) {
 			if n := s.market.Counts()[c.count]; n != 1 {
 				t.Errorf("%s counted %d times, want once; counts %v", c.count, n, s.market.Counts())
 			}
+			if c.count == "impossible-term" && c.name != "an end that is still to come" { // the job is over, and not paid
+				if r := the[protocol.Refuse](s); r.Why.Code != protocol.BadTerms || count[protocol.Settled](s.said) != 0 || s.market.Ledger().Balance("site/oslo") != 0 {
+					t.Errorf("refused %+v", r)
+				}
+				return
+			}
 			if x := the[protocol.Settled](s); x.Site != "oslo" || x.Paid != 12_000 {
 				t.Errorf("settled %+v", x)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
@@ -103,7 +104,7 @@ func (k *Market) hello(now protocol.Time, m protocol.Message, h protocol.Hello) 
 		k.greet(h)
 	}
 	k.stir(now)
-	return []protocol.Message{k.say(now, m.From, protocol.Confirm{Code: protocol.Taken})}
+	return append([]protocol.Message{k.say(now, m.From, protocol.Confirm{Code: protocol.Taken})}, k.back(now, h.Site)...)
 }
 
 func (k *Market) greet(h protocol.Hello) {
@@ -141,6 +142,9 @@ func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decl
 	said := []protocol.Message{k.say(now, m.From, protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.Void})}
 	l := k.awardedTo(m.From, d.Job, d.Epoch)
 	switch {
+	case k.stopped(m.From, d.Job, d.Epoch):
+		k.note(m)
+		return said
 	case l == nil || l.state == ended:
 		k.counts["decline-of-nothing"]++
 		return said
@@ -172,6 +176,19 @@ func (k *Market) awardedTo(from protocol.Party, id protocol.JobID, epoch uint64)
 	return l
 }
 
+// soon is how far ahead a clock may be for its word to be waited for.
+const soon = 24 * time.Hour
+
+// unpayable ends a job whose report cannot be true. It has run, so it is not sold
+// again; the report is answered, or it would be said for ever; nothing is paid.
+func (k *Market) unpayable(now protocol.Time, m protocol.Message, l *lot, closed protocol.Confirm) []protocol.Message {
+	k.counts[string(protocol.BadTerms)]++
+	k.note(m)
+	k.stir(now)
+	why := protocol.Reason{Code: protocol.BadTerms, Note: fmt.Sprintf("what %s reports of its run cannot be; nothing is paid", l.site)}
+	return append(k.refuse(now, l, why), k.say(now, m.From, closed))
+}
+
 // done settles a job: what was measured is held against what was bid.
 //
 // A report of a job that is not the site's, or no longer, is answered too: the
@@ -181,13 +198,19 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 	closed := protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.Closed}
 	l := k.awardedTo(m.From, d.Job, d.Epoch)
 	if l == nil || l.state != accepted {
+		if k.stopped(m.From, d.Job, d.Epoch) {
+			k.note(m)
+		}
 		k.counts["done-of-nothing"]++
 		return []protocol.Message{k.say(now, m.From, closed)}
 	}
-	if d.Energy < 0 || d.Energy > mostEnergy || d.IT < 0 || d.IT > mostEnergy || d.Carbon < 0 || d.Carbon > mostCarbon ||
-		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now {
+	if d.Ended > now && d.Ended < now.Add(soon) { // its clock is ahead: it says so again when that has come
 		k.counts[string(protocol.BadTerms)]++
 		return nil
+	}
+	if d.Energy < 0 || d.Energy > mostEnergy || d.IT < 0 || d.IT > mostEnergy || d.Carbon < 0 || d.Carbon > mostCarbon ||
+		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now {
+		return k.unpayable(now, m, l, closed)
 	}
 	k.note(m)
 	k.end(now, l)

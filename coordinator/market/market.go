@@ -69,6 +69,7 @@ type Market struct {
 
 	lots   map[protocol.JobID]*lot
 	agenda agenda // what is due when
+	left   []left // by sites that were said to be gone
 	idle   []*lot // called in vain, among others that were
 	sites  map[string]*site
 	round  *round // nil: none is open
@@ -213,6 +214,8 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		return k.cancel(now, m, b)
 	case protocol.Drain:
 		k.drain(now, m, b)
+	case protocol.Gone:
+		return k.lose(now, m, b)
 	case protocol.Policy:
 		return k.govern(now, m, b)
 	}

@@ -38,6 +38,8 @@ func (k *Market) Restore(m protocol.Message) {
 		k.policy = b
 	case protocol.Brought:
 		k.brought(b)
+	case protocol.Gone:
+		k.abandon(m.At, b.Site)
 	case protocol.Settled:
 		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)
@@ -75,6 +77,12 @@ func (k *Market) Restore(m protocol.Message) {
 
 // restoreAnswer puts back what was heard of a job that was awarded.
 func (k *Market) restoreAnswer(m protocol.Message) {
+	switch b := m.Body.(type) {
+	case protocol.Done:
+		k.stopped(m.From, b.Job, b.Epoch)
+	case protocol.Decline:
+		k.stopped(m.From, b.Job, b.Epoch)
+	}
 	switch b := m.Body.(type) {
 	case protocol.Accept:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {

@@ -142,7 +142,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
 			i, ok := r.index[m.Job]
-			if !ok {
+			if !ok || k.holds(name, m.Job) {
 				continue
 			}
 			options, bias := k.allowed(r.lots[i].job, name, m.Options, r.offers[name].Grid)

@@ -43,7 +43,9 @@ func rounds(r record.JobRecord) []string {
 
 func declines(r record.JobRecord) (all []string) {
 	for _, a := range r.Awards {
-		if a.Answer == "decline" {
+		if a.Answer == "decline" && a.Declined.Code == protocol.SiteGone {
+			all = append(all, fmt.Sprintf("It was taken from %s: %s.", phrase.Clean(a.Site), Because(a.Declined)))
+		} else if a.Answer == "decline" {
 			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, phrase.Clean(a.Site), Because(a.Declined)))
 		}
 	}

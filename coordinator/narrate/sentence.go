@@ -75,6 +75,9 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 	case r.Award() != nil && h.Decision.Kind == "award":
 		all := append([]string{awarded(h)}, whyHere(h)...)
 		return append(append(all, whyNow(r, h)...), proof(h)...)
+	case h.Decision.Kind == "award" && h.Decision.Declined.Code == protocol.SiteGone:
+		return []string{fmt.Sprintf("It was awarded to %s, and taken from it: %s. It waits for its next round.",
+			phrase.Clean(h.Decision.Site), Because(h.Decision.Declined))}
 	case h.Decision.Kind == "award":
 		return []string{fmt.Sprintf("It was awarded to %s, which declined: %s. It waits for its next round.",
 			phrase.Clean(h.Decision.Site), Because(h.Decision.Declined))}

@@ -47,6 +47,8 @@ func Words(code protocol.Code) string {
 		return "nobody asked about the job"
 	case protocol.SiteSilent:
 		return "the site did not answer in time"
+	case protocol.SiteGone:
+		return "an operator said that the site will not come back"
 	case protocol.BadTerms:
 		return "the offer cannot be true"
 	case "":

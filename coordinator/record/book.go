@@ -98,6 +98,10 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Accept:
 		b.answer(from, body.Job, body.Epoch, "accept", protocol.Reason{})
 		b.plan(from, body.Job, body.Epoch, body.Start)
+	case protocol.Gone:
+		if m.From == protocol.Desk {
+			b.gone(from, body)
+		}
 	case protocol.Decline:
 		b.answer(from, body.Job, body.Epoch, "decline", body.Why)
 	case protocol.Launch:

@@ -195,3 +195,20 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 	}
 	b.stray++
 }
+
+// gone notes that a site's jobs were taken from it, as if it had given them back.
+func (b *Book) gone(from Origin, g protocol.Gone) {
+	for _, id := range b.Jobs() {
+		e := b.jobs[id]
+		n := len(e.rec.Awards)
+		if n == 0 || e.rec.Awards[n-1].Site != g.Site || e.rec.State != Awarded {
+			continue
+		}
+		a := &e.rec.Awards[n-1]
+		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
+		if e.last != nil && e.last.decision.Kind == "award" && e.last.decision.Epoch == a.Epoch {
+			e.last.decision = *a
+		}
+		e.rec.State, e.rec.Run = Waiting, nil
+	}
+}

@@ -29,8 +29,9 @@ type Summary struct {
 	rounds   uint64
 	accounts map[ledger.Account]protocol.Balance // of jobs that were left out
 	heard    map[protocol.Party]uint64
-	hellos   map[string]protocol.Message // by site, the last
-	drains   map[string]protocol.Message
+	hellos   map[string]fact // by site, the last
+	drains   map[string]fact
+	gone     []fact             // sites that were said to be
 	policy   []protocol.Message // the last, if any
 
 	open  map[protocol.JobID]*story
@@ -58,8 +59,8 @@ func New(remember time.Duration) *Summary {
 		remember: remember,
 		accounts: make(map[ledger.Account]protocol.Balance),
 		heard:    make(map[protocol.Party]uint64),
-		hellos:   make(map[string]protocol.Message),
-		drains:   make(map[string]protocol.Message),
+		hellos:   make(map[string]fact),
+		drains:   make(map[string]fact),
 		open:     make(map[protocol.JobID]*story),
 		trust:    make(map[string][]fact),
 	}
@@ -75,9 +76,11 @@ func (s *Summary) Add(m protocol.Message) {
 	case protocol.Brought:
 		s.brought(b)
 	case protocol.Hello:
-		s.hellos[b.Site] = m
+		s.hellos[b.Site] = fact{s.next, m}
 	case protocol.Drain:
-		s.drains[b.Site] = m
+		s.drains[b.Site] = fact{s.next, m}
+	case protocol.Gone:
+		s.gone = append(s.gone, fact{s.next, m})
 	case protocol.Policy:
 		s.policy = []protocol.Message{m}
 	case protocol.Submit:
@@ -183,6 +186,12 @@ func (s *Summary) brought(b protocol.Brought) {
 	s.past = append(s.past, b.Ended...)
 }
 
+// back reports whether a site said f after it was said to be gone. Then it says so
+// once more in its place.
+func (s *Summary) back(site string, f fact) bool {
+	return slices.ContainsFunc(s.gone, func(g fact) bool { return g.m.Body.(protocol.Gone).Site == site && g.number < f.number })
+}
+
 // row is how many rows one Brought holds at most: some 40 bytes each.
 const row = 2000
 
@@ -190,9 +199,13 @@ const row = 2000
 // is the number of the last fact on the books that went in: it numbers what is
 // said by the books themselves.
 func (s *Summary) Messages(last uint64) (all []protocol.Message) {
-	for _, by := range []map[string]protocol.Message{s.hellos, s.drains} {
+	facts := slices.Clone(s.gone)
+	for _, by := range []map[string]fact{s.hellos, s.drains} {
 		for _, name := range slices.Sorted(maps.Keys(by)) {
-			all = append(all, by[name])
+			all = append(all, by[name].m)
+			if s.back(name, by[name]) {
+				facts = append(facts, by[name])
+			}
 		}
 	}
 	all = append(all, s.policy...)
@@ -202,7 +215,6 @@ func (s *Summary) Messages(last uint64) (all []protocol.Message) {
 			Version: protocol.Current, From: protocol.Books, To: protocol.Coordinator, Seq: last<<20 + uint64(i) + 1, Body: b,
 		})
 	}
-	var facts []fact
 	for _, site := range slices.Sorted(maps.Keys(s.trust)) {
 		facts = append(facts, s.trust[site]...)
 	}

@@ -42,6 +42,11 @@ func (p *play) cast() error {
 	desk := p.host("desk", protocol.Desk, "")
 	desk.begin = func() {} // it only speaks
 	mouth := protocol.Mouth{Who: protocol.Desk}
+	p.sayGone = func(site string) {
+		p.note("an operator says that %s is gone", site)
+		p.oracle.gone(site)
+		p.send(desk, mouth.Say(p.now, protocol.Coordinator, protocol.Gone{Site: site, By: "ada"}))
+	}
 	for _, j := range jobs {
 		if p.dice.IntN(1000) < p.plan.Cancel {
 			p.at(j.Arrival.Add(time.Duration(p.dice.IntN(60_000))*time.Millisecond), func() {

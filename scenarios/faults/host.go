@@ -24,6 +24,7 @@ type host struct {
 	down   bool
 	paused bool
 	cut    bool
+	lost   bool     // never starts again
 	held   []func() // what waits for a paused process
 	alarm  protocol.Time
 }
@@ -177,7 +178,7 @@ func (h *host) crash(how string) {
 
 // revive starts the process if it is down.
 func (h *host) revive() {
-	if !h.down {
+	if !h.down || h.lost {
 		return
 	}
 	h.down = false

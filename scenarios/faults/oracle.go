@@ -42,6 +42,16 @@ type fate struct {
 	places    []string // where it ran, in order
 }
 
+// gone is told that an operator says that a site's machines are off. What still
+// runs there counts as over: if they are not, that is the operator's doing.
+func (o *oracle) gone(site string) {
+	for id := range o.clusters[site].runs {
+		if o.jobs[id].site == site {
+			o.jobs[id].site = ""
+		}
+	}
+}
+
 // A cluster is what one site's machines do.
 type cluster struct {
 	world *world.Hands
@@ -107,7 +117,7 @@ func (o *oracle) look() {
 			now[l.Job.ID] = l
 		}
 		for _, id := range slices.Sorted(maps.Keys(c.runs)) {
-			if _, still := now[id]; !still {
+			if _, still := now[id]; !still && o.jobs[id].site == site {
 				o.play.note("(%s has ended at %s)", id, site)
 				o.jobs[id].site = ""
 				o.jobs[id].ran++

@@ -21,7 +21,8 @@ type row struct {
 	wait time.Duration // until it is joined again, or started
 	// ran is where the first job ran in the end.
 	elsewhere bool
-	awards    int // of the first job, at the least
+	awards    int           // of the first job, at the least
+	gone      time.Duration // after which an operator says that it will not come back; 0: nobody does
 }
 
 func isA[B protocol.Body](m protocol.Message) bool { _, ok := m.Body.(B); return ok }
@@ -35,6 +36,12 @@ func says(code protocol.Code) func(protocol.Message) bool {
 
 func kill(h *host) { h.crash("killed") }
 
+// bury has a site's machines off for good.
+func bury(h *host) {
+	h.crash("off")
+	h.lost = true
+}
+
 var rows = []row{
 	{name: "before it offers", at: isA[protocol.Call], elsewhere: true, wait: 40 * time.Second, awards: 1},
 	{name: "its award is lost", at: isA[protocol.Award], elsewhere: true, wait: 40 * time.Second, awards: 2},
@@ -44,6 +51,9 @@ var rows = []row{
 	{name: "while the job runs", at: isA[protocol.Started], wait: 90 * time.Second, awards: 1},
 	{name: "the report of its end is lost", at: isA[protocol.Done], wait: 40 * time.Second, awards: 1},
 	{name: "the settlement is lost", at: isA[protocol.Settled], wait: 40 * time.Second, awards: 1},
+	{name: "it is said to be gone before it launches, and returns", at: says(protocol.Stands), gone: 20 * time.Second, elsewhere: true, wait: 90 * time.Second, awards: 2},
+	{name: "it is said to be gone while the job runs, and is", at: isA[protocol.Started], gone: time.Second, how: bury, elsewhere: true, awards: 2},
+	{name: "it is said to be gone while the job runs, and returns", at: isA[protocol.Started], gone: time.Second, elsewhere: true, wait: 1500 * time.Millisecond, awards: 2},
 	{name: "its agent is killed before it launches", at: says(protocol.Stands), how: kill, awards: 1},
 	{name: "its agent is killed while the job runs", at: isA[protocol.Started], how: kill, awards: 1},
 	{name: "the coordinator is killed before it awards", who: "coordinator-a", at: isA[protocol.Call], how: kill, awards: 1},
@@ -78,6 +88,9 @@ func TestEachRowOfThePartitionTable(t *testing.T) {
 					if r.who == "" && !mine || r.who != "" && h.name != r.who {
 						continue
 					}
+					if r.gone > 0 {
+						p.in(r.gone, func() { p.sayGone(victim) })
+					}
 					if r.how != nil {
 						r.how(h)
 						continue
@@ -92,6 +105,13 @@ func TestEachRowOfThePartitionTable(t *testing.T) {
 				t.Fatal(wrong)
 			}
 			f := p.oracle.jobs["job-1"]
+			if r.gone > 0 { // what runs where it was said to be gone is over, and counts for nothing
+				p.oracle.look()
+				if n := len(p.oracle.clusters[victim].world.Running()); n > 0 && r.how == nil {
+					t.Errorf("%d jobs run on at %s, which is back", n, victim)
+				}
+				f.places = f.places[max(len(f.places)-1, 0):]
+			}
 			if harmed == 0 || len(f.places) != 1 || f.outcome != "settled" {
 				t.Fatalf("harmed %s, ran at %v, %s", since(harmed), f.places, f.outcome)
 			}

@@ -26,7 +26,8 @@ type play struct {
 
 	// script is shown what is said before it is sent, to do harm at a chosen
 	// moment; it reports whether the message is lost.
-	script func(from *host, m protocol.Message) bool
+	script  func(from *host, m protocol.Message) bool
+	sayGone func(site string)
 
 	tell  bool
 	story []string

@@ -1,0 +1,84 @@
+package market
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A left job was taken from a site that was said to be gone. Should the site come
+// back, it is told to stop the job, and does not get it again before it has.
+type left struct {
+	site  string
+	job   protocol.JobID
+	epoch uint64
+}
+
+// lose takes a site's jobs from it. Only the desk may ask: that they do not run
+// there any more is known to nobody else.
+func (k *Market) lose(now protocol.Time, m protocol.Message, g protocol.Gone) (said []protocol.Message) {
+	if k.sites[g.Site] == nil || m.From != protocol.Desk {
+		k.counts["gone-of-nothing"]++
+		return nil
+	}
+	k.note(m)
+	why := protocol.Reason{Code: protocol.SiteGone, Note: fmt.Sprintf("%s, says %s", g.Site, g.By)}
+	for _, l := range k.abandon(now, g.Site) {
+		switch {
+		case l.stop:
+			said = append(said, k.refuse(now, l, cancelled)...)
+		case g.End:
+			said = append(said, k.refuse(now, l, why)...)
+		default:
+			said = append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: g.Site, Why: why})...)
+		}
+	}
+	k.stir(now)
+	return said
+}
+
+// abandon forgets a site, and returns the jobs that it had, which wait now. The
+// epoch of its awards is over: whatever it says of them is void.
+func (k *Market) abandon(now protocol.Time, name string) (taken []*lot) {
+	delete(k.sites, name)
+	if k.round != nil {
+		delete(k.round.offers, name)
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
+		l := k.lots[id]
+		if l.site != name || l.state != awarded && l.state != accepted {
+			continue
+		}
+		k.left = append(k.left, left{name, id, l.epoch})
+		k.again(now, l)
+		taken = append(taken, l)
+	}
+	return taken
+}
+
+// back tells a site that was said to be gone what it is to stop.
+func (k *Market) back(now protocol.Time, name string) (said []protocol.Message) {
+	for _, x := range k.left {
+		if x.site == name {
+			said = append(said, k.say(now, protocol.Agent(name), protocol.Cancel{Job: x.job, Epoch: x.epoch}))
+		}
+	}
+	return said
+}
+
+// stopped notes that a site has stopped, or never had, a job that was taken from
+// it, and reports whether that is news.
+func (k *Market) stopped(from protocol.Party, id protocol.JobID, epoch uint64) bool {
+	n := len(k.left)
+	k.left = slices.DeleteFunc(k.left, func(x left) bool {
+		return x.job == id && x.epoch == epoch && from == protocol.Agent(x.site)
+	})
+	return len(k.left) < n
+}
+
+// holds reports whether a site may still run a job that was taken from it.
+func (k *Market) holds(name string, id protocol.JobID) bool {
+	return slices.ContainsFunc(k.left, func(x left) bool { return x.site == name && x.job == id })
+}
