@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +39,8 @@ models are scripts that lie, and servers on loopback that misbehave.
   questions   every question of --questions, asked of a run: how many are read
               right; declined, which costs a second try; or wrong, which must
               not be. Names of the run stand in place of $D, $J and the like
+  grounding   every figure, time and name in every answer, and in what why says of
+              every job, held to figures with an origin and to the record
   attacks     every attack of --adversarial, on every surface: names, notes and
               questions; bids that cannot be true; servers that misbehave
   auctions    so many random auctions under hostile judges: every award is held
@@ -68,6 +71,7 @@ anything does not hold.`,
 type explained struct {
 	Schema    int               `json:"schema"`
 	Questions []bench.Explained `json:"questions,omitempty"`
+	Grounding []bench.Grounded  `json:"grounding,omitempty"`
 	Rows      []attack.Row      `json:"rows,omitempty"`
 }
 
@@ -75,7 +79,7 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 	got := explained{Schema: 1}
 	bad := 0
 	if f.questions != "" {
-		read, err := f.ask(cmd.Context(), cmd.ErrOrStderr())
+		read, ground, err := f.ask(cmd.Context(), cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -84,7 +88,10 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 				bad++
 			}
 		}
-		got.Questions = read
+		got.Questions, got.Grounding = read, ground
+		for _, g := range ground {
+			bad += len(g.Loose)
+		}
 	}
 	rows, err := f.attack(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -95,7 +102,7 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("bench: %d of the questions are not read as they should be", bad)
+		return fmt.Errorf("bench: %d questions are not read as they should be, or claims not borne out", bad)
 	}
 	if n := attack.Broken(rows); n > 0 {
 		return fmt.Errorf("bench: %d of %d things tried did not hold", n, len(rows))
@@ -103,25 +110,35 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 	return nil
 }
 
-func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explained, error) {
+func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explained, []bench.Grounded, error) {
 	text, err := os.ReadFile(f.questions)
 	if err != nil {
-		return nil, badInput{err}
+		return nil, nil, badInput{err}
 	}
 	all, err := bench.ReadQuestions(text)
 	if err != nil {
-		return nil, badInput{err}
+		return nil, nil, badInput{err}
 	}
 	path, err := f.path()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	log, book := chat.New(nil), record.New(record.Config{})
-	if err := readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); book.Add(m); return nil }); err != nil {
-		return nil, err
+	var first, last protocol.Time
+	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
+		log.Add(m)
+		book.Add(m)
+		if first == 0 || m.At < first {
+			first = m.At
+		}
+		last = max(last, m.At)
+		return nil
+	}); err != nil {
+		return nil, nil, err
 	}
 	log.Set(onceEach(stageOf(ctx, path, talk)))
-	return bench.Explain(log, book, all), nil
+	read := bench.Explain(log, book, all)
+	return read, bench.NewGround(log, first, last).Grounds(read), nil
 }
 
 // onceEach keeps what came of each day: other words for a question replay it no
@@ -186,7 +203,7 @@ func (f *explainFlags) tell(out io.Writer, got explained) error {
 		return enc.Encode(got)
 	}
 	if got.Questions != nil {
-		if err := bench.WriteExplained(out, got.Questions); err != nil {
+		if err := errors.Join(bench.WriteExplained(out, got.Questions), bench.WriteGrounded(out, got.Grounding)); err != nil {
 			return err
 		}
 	}

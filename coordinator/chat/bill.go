@@ -73,6 +73,14 @@ func (s sum) figures(a *Answer, subject string) {
 	a.figure(subject, "carbon", int64(s.bill.Carbon), "milligrams", s.ids...)
 	a.figure(subject, "cost", int64(s.bill.Money), "microdollars", s.ids...)
 	a.figure(subject, "paid", int64(s.paid), "microdollars", s.ids...)
+	a.figure(subject, "jobs", int64(s.jobs), "count", s.ids...)
+}
+
+// parts notes what a sum is put together of.
+func (s sum) parts(a *Answer, of string) {
+	a.figure("run", of+"-energy", int64(s.bill.Energy), "millijoules")
+	a.figure("run", of+"-carbon", int64(s.bill.Carbon), "milligrams")
+	a.figure("run", of+"-cost", int64(s.bill.Money), "microdollars")
 }
 
 // shown returns a sum by one metric; cost is what is shown of none.
@@ -119,7 +127,7 @@ func (l *Log) billOf(r record.JobRecord, a *Answer) {
 	c := r.Run.Cost
 	a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
 		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), phrase.Dollars(c.Money), name(r.Run.Site), phrase.Dollars(r.Run.Settled.Paid))
-	s := sum{ids: id, bill: c, paid: r.Run.Settled.Paid}
+	s := sum{jobs: 1, ids: id, bill: c, paid: r.Run.Settled.Paid}
 	s.figures(a, ofJob(r.Job.ID))
 }
 
@@ -153,6 +161,8 @@ func (l *Log) bill(q Query, a *Answer) {
 	if q.By == "" {
 		a.Chart = l.hours(q, or(q.Metric, "carbon"))
 		both.figures(a, subject)
+		all.parts(a, "jobs")
+		idle.parts(a, "idle")
 		l.sayBill(q, a, *all, *idle, both)
 		return
 	}
@@ -216,7 +226,7 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 	for i, k := range keys {
 		v, _ := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
-		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money), percent(v, total))
+		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money), a.percent(q.By+"/"+shown, "share", v, total))
 		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
 			_, value := by[k].shown(q.Metric)
@@ -229,6 +239,7 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 		a.Chart = hourly(a.Figures, or(q.Metric, "cost"))
 	}
 	_, shown := all.shown(q.Metric)
+	all.figures(a, "run")
 	a.say("In all: %s of %s, idle draw of the sites included.", shown, or(q.Metric, "cost"))
 	if q.By == "hour" {
 		a.say("Jobs count in the hour in which they ended.")
@@ -262,6 +273,8 @@ func (l *Log) top(q Query, a *Answer) {
 		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
 		a.cite(id)
 	}
+	a.figure("run", "ended", int64(len(all)), "count")
+	a.figure("run", "shown", int64(n), "count")
 	a.Chart = a.bars("jobs", q.Metric+" of the first jobs", q.Metric, "job/")
 }
 
@@ -283,6 +296,7 @@ func (l *Log) mix(q Query, a *Answer) {
 	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.KWh() + 0.5)
 	a.say("%s: %s CO2e over %s, idle draw included.", grams(perKWh), kg(all.bill.Carbon), kWh(all.bill.Energy))
 	a.figure("run", "carbon-intensity", int64(perKWh), "milligrams-per-kwh", all.ids...)
+	all.figures(a, "run")
 }
 
 func (l *Log) summary(q Query, a *Answer) {
@@ -297,4 +311,5 @@ func (l *Log) summary(q Query, a *Answer) {
 	a.say("The coordinator called %s and said %s.", phrase.Count(len(l.book.Rounds()), "round", "rounds"), phrase.Count(len(l.order), "decision", "decisions"))
 	a.figure("run", "late", int64(late), "count")
 	a.figure("run", "decisions", int64(len(l.order)), "count")
+	a.figure("run", "rounds", int64(len(l.book.Rounds())), "count")
 }

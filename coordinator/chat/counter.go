@@ -54,6 +54,7 @@ func (l *Log) moved(m matter, c again.Change, what string, a *Answer) (again.Mov
 	if len(out.Jobs) > 1 {
 		a.say("Of the round's %d other jobs, %d would be decided otherwise.", len(out.Jobs)-1, others)
 	}
+	a.figure(ofJob(m.rec.Job.ID), "other-jobs", int64(len(out.Jobs)-1), "count", m.cited()...)
 	a.figure(ofJob(m.rec.Job.ID), "other-jobs-moved", int64(others), "count", m.cited()...)
 	a.Chart = m.bids()
 	return x, true
@@ -78,6 +79,14 @@ func (l *Log) delta(m matter, x again.Moved, c again.Change, a *Answer) {
 	}
 	a.say("As offered, %s from %s costs %s against %s at %s, by the weights of the round, and takes %s of carbon against %s; the job %s.",
 		name(x.Now.Site), phrase.Clock(now.Start), phrase.Dollars(now.Terms.Total()), phrase.Dollars(was.Terms.Total()), name(x.Was.Site), kg(now.Carbon), kg(was.Carbon), late)
+	a.figure("site/"+x.Now.Site, "total-cost", int64(now.Terms.Total()), "microdollars", m.cited()...)
+	a.figure("site/"+x.Now.Site, "carbon", int64(now.Carbon), "milligrams", m.cited()...)
+	a.figure("site/"+x.Now.Site, "start", int64(now.Start), "instant", m.cited()...)
+	a.figure("site/"+x.Was.Site, "total-cost", int64(was.Terms.Total()), "microdollars", m.cited()...)
+	a.figure("site/"+x.Was.Site, "carbon", int64(was.Carbon), "milligrams", m.cited()...)
+	if by := now.Finish.Sub(x.Job.Deadline.Add(c.Slack)); by > 0 {
+		a.figure(ofJob(x.Job.ID), "late-by", by.Milliseconds(), "ms", m.cited()...)
+	}
 	a.figure("site/"+x.Now.Site, "cost-difference", int64(cost), "microdollars", m.cited()...)
 	a.figure("site/"+x.Now.Site, "carbon-difference", int64(carbon), "milligrams", m.cited()...)
 	a.figure("site/"+x.Now.Site, "start-difference", now.Start.Sub(was.Start).Milliseconds(), "ms", m.cited()...)
@@ -94,6 +103,8 @@ func (l *Log) reprice(q Query, a *Answer) {
 		return
 	}
 	was := int64(m.h.Weights.Carbon) / 1000
+	a.figure("decision", "carbon-price", was, "dollars-per-tonne", m.cited()...)
+	a.figure("question", "carbon-price", q.Number, "dollars-per-tonne")
 	if _, ok := l.moved(m, again.Change{Carbon: perKg(q.Number)}, fmt.Sprintf("at $%d per tonne, in place of $%d,", q.Number, was), a); ok {
 		a.say("Sites offered at $%d per tonne; at another price they might have offered other hours.", was)
 		a.Chart = m.sweep(max(2*was, q.Number))
@@ -126,6 +137,9 @@ func (l *Log) breakeven(q Query, a *Answer) {
 	a.cite(m.id)
 	a.assume(fmt.Sprintf("the whole round, by its recorded offers; whole dollars per tonne up to %d", mostDollars))
 	was := int64(m.h.Weights.Carbon) / 1000
+	a.figure("decision", "carbon-price", was, "dollars-per-tonne", m.cited()...)
+	a.figure("search", "least", 0, "dollars-per-tonne")
+	a.figure("search", "most", mostDollars, "dollars-per-tonne")
 	failed := false
 	wins := func(usd int64) bool {
 		if failed {

@@ -85,9 +85,12 @@ func (l *Log) forecast(q Query, a *Answer) {
 	v, _ := value(first, first.Carbon, at)
 	a.say("Of the hour from %s, %s first said %s (at %s).", phrase.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), phrase.Clock(first.at))
 	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
+	a.figure("site/"+q.Site, "first-said", int64(first.at), "instant")
+	a.figure("site/"+q.Site, "hour", int64(at.Floor(time.Hour)), "instant")
 	if w, ok := value(last, last.Carbon, at); ok {
 		a.say("It last said %s (at %s).", grams(w), phrase.Clock(last.at))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
+		a.figure("site/"+q.Site, "said", int64(last.at), "instant")
 	}
 	a.Chart = l.outlooks(q.Site, false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
@@ -98,6 +101,9 @@ func (l *Log) forecast(q Query, a *Answer) {
 			break
 		}
 		a.row(phrase.Clock(h), grams(c), perMWh(p))
+		a.figure("site/"+q.Site, "hour", int64(h), "instant")
+		a.figure("site/"+q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh")
+		a.figure("site/"+q.Site, "price", int64(p), "microdollars-per-kwh")
 	}
 }
 
@@ -138,10 +144,13 @@ func (l *Log) forecastError(q Query, a *Answer) {
 		}
 		if n == 0 {
 			a.row(phrase.Clean(name), "0", "not known", "")
+			a.figure("site/"+name, "hours", 0, "count")
 			continue
 		}
 		a.row(phrase.Clean(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
 		a.figure("site/"+name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh")
+		a.figure("site/"+name, "mean-intensity", level/int64(n), "milligrams-per-kwh")
+		a.figure("site/"+name, "hours", int64(n), "count")
 		if q.Site != "" {
 			a.say("%s was off by %s on average, over %s.", phrase.Clean(name), grams(protocol.Milligrams(sum/int64(n))), phrase.Count(n, "hour", "hours"))
 		}
@@ -181,8 +190,12 @@ func (l *Log) bestStart(q Query, a *Answer) {
 		if !found {
 			continue
 		}
-		once, _ := mean(at.Floor(time.Hour))
-		a.row(name(s), phrase.Clock(when), grams(protocol.Milligrams(least)), grams(protocol.Milligrams(once)))
+		now := "not known"
+		if v, ok := mean(at.Floor(time.Hour)); ok {
+			now = grams(protocol.Milligrams(v))
+			a.figure("site/"+s, "at-once", v, "milligrams-per-kwh")
+		}
+		a.row(name(s), phrase.Clock(when), grams(protocol.Milligrams(least)), now)
 		a.figure("site/"+s, "best-start", int64(when), "instant")
 		a.figure("site/"+s, "mean-intensity", least, "milligrams-per-kwh")
 		if bestSite == "" || least < best {

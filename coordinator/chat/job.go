@@ -114,6 +114,8 @@ func (l *Log) times(q Query, a *Answer) {
 	if r.State != record.Ended {
 		return
 	}
+	a.figure(ofJob(r.Job.ID), "ran-for", r.Run.Ended.Sub(r.Run.Started).Milliseconds(), "ms", m.cited()...)
+	a.figure(ofJob(r.Job.ID), "to-deadline", r.Job.Deadline.Sub(r.Run.Ended).Milliseconds(), "ms", m.cited()...)
 	a.say("It ended %s, after %s.", phrase.Clock(r.Run.Ended), phrase.Span(r.Run.Ended.Sub(r.Run.Started)))
 	a.figure(ofJob(r.Job.ID), "ended", int64(r.Run.Ended), "instant", m.cited()...)
 	if r.Late() {
@@ -301,6 +303,7 @@ func (l *Log) ahead(q Query, a *Answer) {
 	}
 	a.say("%s held GPUs at %s at %s.", phrase.Count(n, "job", "jobs"), name(site), phrase.Clock(until-1))
 	a.figure("site/"+site, "jobs-ahead", int64(n), "count")
+	a.figure("site/"+site, "looked-at", int64(until-1), "instant")
 	a.Table = &Table{Head: []string{"tenant", "GPUs"}}
 	for _, t := range sorted(by) {
 		a.row(name(t), phrase.Thousandths(by[t]))

@@ -50,8 +50,10 @@ func (l *Log) late(q Query, a *Answer) {
 	}
 	if len(late) > mostListed {
 		a.say("The %d latest are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
 	}
 	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
+	a.figure("run", "ended", int64(len(all)), "count")
 }
 
 // waits tells the spread of waiting times.
@@ -78,6 +80,7 @@ func (l *Log) waits(q Query, a *Answer) {
 	mean := sum / int64(len(all))
 	a.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
 		phrase.Count(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
+	a.figure("run", "started", int64(len(all)), "count")
 	a.figure("run", "mean-wait", mean, "ms")
 	a.figure("run", "median-wait", rank(50), "ms")
 	a.figure("run", "p95-wait", rank(95), "ms")
@@ -105,12 +108,15 @@ func (l *Log) pending(q Query, a *Answer) {
 		d := l.lastDecision(r.Job.ID, at)
 		a.cite(d.id)
 		if i < mostListed {
+			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
+			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.GPU()), "thousandths")
 			a.row(name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), d.told())
 		}
 	}
 	a.say("%s, for %s GPUs in all.", phrase.Count(len(all), "job was waiting", "jobs were waiting"), phrase.Thousandths(gpu))
 	if len(all) > mostListed {
 		a.say("The %d that waited longest are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
 	}
 	a.figure("run", "waiting", int64(len(all)), "count", a.Cites...)
 	a.figure("run", "gpus-waiting", int64(gpu), "thousandths")
@@ -163,6 +169,7 @@ func (l *Log) count(q Query, a *Answer) {
 			d := l.matter(Query{Job: r.Job.ID}).id
 			a.cite(d)
 			if n++; n <= mostListed {
+				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
 				a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
 			}
 		}
@@ -183,6 +190,7 @@ func (l *Log) count(q Query, a *Answer) {
 	}
 	if n > mostListed {
 		a.say("The first %d by name are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
 	}
 }
 
@@ -198,6 +206,7 @@ func (l *Log) stuck(q Query, a *Answer) {
 		d := l.lastDecision(r.Job.ID, l.last)
 		a.cite(d.id)
 		if n++; n <= mostListed {
+			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
 			a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d.id), d.told())
 		}
 	}
@@ -220,11 +229,13 @@ func (l *Log) shares(q Query, a *Answer) {
 	a.Table = &Table{Head: []string{"tenant", "jobs", "GPU-hours", "share"}}
 	for _, t := range sorted(by) {
 		if q.Tenant == "" || q.Tenant == t {
-			a.row(name(t), fmt.Sprint(n[t]), fmt.Sprintf("%.1f", float64(by[t])/3.6e9), percent(by[t], all))
+			a.row(name(t), fmt.Sprint(n[t]), fmt.Sprintf("%.1f", float64(by[t])/3.6e9), a.percent("tenant/"+t, "share", by[t], all))
 			a.figure("tenant/"+t, "gpu-time", by[t]/1000, "gpu-ms")
+			a.figure("tenant/"+t, "jobs", int64(n[t]), "count")
 		}
 	}
 	a.say("%.1f GPU-hours in all.", float64(all)/3.6e9)
+	a.figure("run", "gpu-time", all/1000, "gpu-ms")
 }
 
 // notable returns a few jobs to ask about: those that waited longest.

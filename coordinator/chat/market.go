@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -33,7 +32,7 @@ func (l *Log) weights(q Query, a *Answer) {
 
 // bidError compares what sites bid with what was measured.
 func (l *Log) bidError(q Query, a *Answer) {
-	a.assume("energy bid against energy measured, of settled jobs; above 0 % is more than was bid")
+	a.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
 	type sums struct {
 		n           int
 		bid, used   protocol.Millijoules
@@ -65,9 +64,12 @@ func (l *Log) bidError(q Query, a *Answer) {
 			continue
 		}
 		x := by[s]
-		a.row(name(s), fmt.Sprint(x.n), kWh(x.bid), kWh(x.used), percent(int64(x.used-x.bid), int64(x.bid)), fmt.Sprint(x.under), fmt.Sprint(x.over))
+		a.row(name(s), fmt.Sprint(x.n), kWh(x.bid), kWh(x.used), a.percent("site/"+s, "difference", int64(x.used-x.bid), int64(x.bid)), fmt.Sprint(x.under), fmt.Sprint(x.over))
 		a.figure("site/"+s, "energy-bid", int64(x.bid), "millijoules")
 		a.figure("site/"+s, "energy-measured", int64(x.used), "millijoules")
+		a.figure("site/"+s, "jobs", int64(x.n), "count")
+		a.figure("site/"+s, "took-more", int64(x.under), "count")
+		a.figure("site/"+s, "took-less", int64(x.over), "count")
 	}
 	if len(a.Table.Rows) == 0 {
 		a.say("No job was settled.")
@@ -153,7 +155,9 @@ func (l *Log) activity(q Query, a *Answer) {
 	if planned > 0 {
 		a.assume(fmt.Sprintf("%d of the starts as planned: a site says when a job started when it is over", planned))
 	}
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+	a.figure("run", "from", int64(q.From), "instant")
+	a.figure("run", "to", int64(q.To), "instant")
+	for _, k := range []string{"award", "hold", "refuse"} {
 		a.figure("run", k+"s", int64(kinds[k]), "count")
 	}
 	a.figure("run", "decisions", int64(n), "count", a.Cites...)
@@ -161,9 +165,11 @@ func (l *Log) activity(q Query, a *Answer) {
 	a.figure("run", "ended", int64(ended), "count")
 	for _, k := range sorted(codes) {
 		a.say("%d × %s.", codes[k], k)
+		a.figure("run", k, int64(codes[k]), "count")
 	}
 	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
 	for _, d := range last[max(0, len(last)-mostListed):] {
+		a.figure(ofJob(d.job), "decided", int64(d.at), "instant", cite(d.id))
 		text := d.told()
 		if d.kind == "hold" {
 			text = "held: " + text
@@ -172,5 +178,6 @@ func (l *Log) activity(q Query, a *Answer) {
 	}
 	if len(last) > mostListed {
 		a.say("The last %d are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
 	}
 }

@@ -35,9 +35,8 @@ type reading struct {
 	rejected string // the site after a "not"
 	numbers  []int64
 	unknown  []string
-	asks     bool            // it has a word of questions
-	joined   bool            // it has an "and"
-	plural   map[string]bool // "sites", "tenants": said so, and not one of them
+	asks     bool // it has a word of questions
+	joined   bool // it has an "and"
 }
 
 // Parse reads a question as a query. If it cannot, it returns what to say
@@ -100,6 +99,8 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 	switch {
 	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
 		return Query{}, l.refuse(found[0].ask)
+	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
+		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
 	case len(found) == 1:
 		return l.resolve(r.query(found[0])), nil
 	case len(found) > 1:
@@ -196,10 +197,11 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 			}
 		}
 	case "bill":
-		if q.By == "" && q.Tenant == "" && r.plural["tenants"] {
+		switch { // a sum of "the sites" or "which team" is one of each
+		case q.By != "":
+		case q.Tenant == "" && mine["tenants"]:
 			q.By = "tenant"
-		}
-		if q.By == "" && q.Site == "" && r.plural["sites"] {
+		case q.Site == "" && mine["sites"]:
 			q.By = "site"
 		}
 		if q.Pick != "" && q.By == "" {
@@ -293,27 +295,12 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 		if len(concepts) > 0 {
 			r.said = append(r.said, concepts)
 		}
-		r.many(low[i:i+n], concepts)
 		if slices.Contains(concepts, "not") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
 			negated = true
 		}
 		i += n
 	}
 	return nil
-}
-
-// many notes that several sites or tenants are spoken of: what is asked of them
-// is asked of each.
-func (r *reading) many(words, concepts []string) {
-	last := words[len(words)-1]
-	for _, c := range []string{"sites", "tenants"} {
-		if slices.Contains(concepts, c) && (strings.HasSuffix(last, "s") || strings.HasSuffix(last, "en")) {
-			if r.plural == nil {
-				r.plural = make(map[string]bool)
-			}
-			r.plural[c] = true
-		}
-	}
 }
 
 // word reads what is no name, and returns how many words it took.

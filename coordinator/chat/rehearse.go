@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -27,6 +28,7 @@ func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok boo
 	as = *l.as
 	a.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
 		phrase.Count(len(as.Book.Jobs()), "job", "jobs"), what)
+	a.figure("run", "jobs", int64(len(as.Book.Jobs())), "count")
 	return as, now, true
 }
 
@@ -38,7 +40,7 @@ func (a *Answer) both(was, now record.Totals, label string) {
 		t     record.Totals
 	}{{"as recorded", was}, {label, now}} {
 		a.row(x.label, fmt.Sprintf("%.2f", x.t.ObjectiveUSD), fmt.Sprintf("%.2f", x.t.CostUSD), fmt.Sprintf("%.1f", x.t.CarbonKg),
-			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), fmt.Sprintf("%.1f min", x.t.WaitS.Mean/60))
+			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), phrase.Span(meanWait(x.t)))
 		a.total(x.label, x.t)
 	}
 	a.Chart = a.bars("compare", "carbon of each run", "carbon", "run/")
@@ -51,6 +53,11 @@ func (a *Answer) total(label string, t record.Totals) {
 	a.figure("run/"+label, "energy", int64(math.Round(t.EnergyKWh*3.6e9)), "millijoules")
 	a.figure("run/"+label, "late", int64(t.Late), "count")
 	a.figure("run/"+label, "unplaced", int64(t.Unplaced), "count")
+	a.figure("run/"+label, "mean-wait", meanWait(t).Milliseconds(), "ms")
+}
+
+func meanWait(t record.Totals) time.Duration {
+	return time.Duration(t.WaitS.Mean * float64(time.Second))
 }
 
 // dayWithout replays the run without a site.
@@ -62,7 +69,7 @@ func (l *Log) dayWithout(q Query, a *Answer) {
 	a.assume("the whole run, of which any day is a part")
 	a.both(as.Totals, now.Totals, "without "+name(q.Site))
 	a.say("Carbon %s, cost %s; %d jobs late against %d, %d without a place against %d. A site that is away draws nothing, idle or not.",
-		change(now.Totals.CarbonKg, as.Totals.CarbonKg), change(now.Totals.CostUSD, as.Totals.CostUSD), now.Totals.Late, as.Totals.Late, now.Totals.Unplaced, as.Totals.Unplaced)
+		a.change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), a.change("cost", now.Totals.CostUSD, as.Totals.CostUSD), now.Totals.Late, as.Totals.Late, now.Totals.Unplaced, as.Totals.Unplaced)
 }
 
 // dayCarbon replays the run at another price of carbon.
@@ -80,7 +87,7 @@ func (l *Log) dayCarbon(q Query, a *Answer) {
 	}
 	a.both(as.Totals, now.Totals, label)
 	a.say("Carbon %s, cost of energy %s. The objective counts carbon at another price, so objectives are not to be compared.",
-		change(now.Totals.CarbonKg, as.Totals.CarbonKg), change(now.Totals.CostUSD, as.Totals.CostUSD))
+		a.change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), a.change("cost", now.Totals.CostUSD, as.Totals.CostUSD))
 }
 
 // unbound replays the run with one job's data free to go anywhere.
@@ -109,21 +116,28 @@ func (l *Log) unbound(q Query, a *Answer) {
 		a.say("%s would not have run.", verdict)
 		return
 	}
+	a.figure(ofJob(id), "started", int64(r.Run.Started), "instant")
+	a.figure(ofJob(id), "started-as-recorded", int64(was.Run.Started), "instant", m.cited()...)
 	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), phrase.Clock(r.Run.Started), name(ran(was)), phrase.Clock(was.Run.Started))
 	if r.State == record.Ended && was.State == record.Ended {
 		a.say("It would have taken %s of carbon against %s, and %s of energy against %s.",
 			kg(r.Run.Cost.Carbon), kg(was.Run.Cost.Carbon), phrase.Dollars(r.Run.Cost.Money), phrase.Dollars(was.Run.Cost.Money))
+		for _, x := range []record.JobRecord{r, was} {
+			sum{jobs: 1, bill: x.Run.Cost}.figures(a, ofJob(id))
+		}
 		a.figure(ofJob(id), "carbon-difference", int64(r.Run.Cost.Carbon-was.Run.Cost.Carbon), "milligrams", m.cited()...)
 		a.figure(ofJob(id), "cost-difference", int64(r.Run.Cost.Money-was.Run.Cost.Money), "microdollars", m.cited()...)
 	}
 }
 
-// change prints how far a value lies from another: "+3.1 %".
-func change(now, was float64) string {
+// change prints how far a value lies from another, and notes it: "+3.1 %".
+func (a *Answer) change(what string, now, was float64) string {
 	if was == 0 {
 		return "not comparable"
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(now/was-1))
+	by := int64(math.Round(1000 * (now/was - 1)))
+	a.figure("run", what+"-change", by, "thousandths")
+	return fmt.Sprintf("%+.1f %%", float64(by)/10)
 }
 
 // totalsOf returns the totals of the policies that a question names, replaying

@@ -58,6 +58,11 @@ func (l *Log) Answer(q Query) Answer {
 		return *back
 	}
 	do(l, q, &a)
+	if q.Job != "" || q.Decision != 0 {
+		if m := l.matter(q); m.met {
+			a.figure("decision", "round", int64(m.h.Round), "count", m.cited()...)
+		}
+	}
 	if a.Kind != "answer" {
 		a.Figures, a.Chart = nil, nil
 	}
@@ -86,8 +91,8 @@ func (l *Log) check(q Query) *Answer {
 			if n == 0 {
 				return missing("No decision %s is in this run; it has none at all.", cite(q.Decision))
 			}
-			return missing("No decision %s is in this run. It has %d, from %s to %s; a number in between may be another message of the coordinator.",
-				cite(q.Decision), n, cite(l.order[0]), cite(l.order[n-1]))
+			return missing("No decision %s is in this run. They go from %s to %s; a number in between may be another message of the coordinator.",
+				cite(q.Decision), cite(l.order[0]), cite(l.order[n-1]))
 		}
 	}
 	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {

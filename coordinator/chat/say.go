@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
@@ -21,10 +22,13 @@ func perMWh(p protocol.Microdollars) string {
 	return "$" + strconv.FormatFloat(float64(p)/1000, 'f', 2, 64) + "/MWh"
 }
 
-// percent prints part of whole; "–" without a whole.
-func percent(part, whole int64) string {
+// percent prints part of whole, and notes it as a figure in thousandths; "–"
+// without a whole.
+func (a *Answer) percent(subject, figure string, part, whole int64) string {
 	if whole == 0 {
 		return "–"
 	}
-	return strconv.FormatFloat(float64(part)*100/float64(whole), 'f', 1, 64) + " %"
+	share := int64(math.Round(float64(part) * 1000 / float64(whole)))
+	a.figure(subject, figure, share, "thousandths")
+	return strconv.FormatFloat(float64(share)/10, 'f', 1, 64) + " %"
 }

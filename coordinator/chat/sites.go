@@ -65,11 +65,13 @@ func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, proto
 	for _, x := range lines {
 		if !x.known {
 			a.row(name(x.site), "not known", phrase.Clock(x.said))
+			a.figure("site/"+x.site, "said", int64(x.said), "instant")
 			continue
 		}
 		order = append(order, x.site)
 		a.row(name(x.site), show(x.v), phrase.Clock(x.said))
 		a.figure("site/"+x.site, what, x.v, unit)
+		a.figure("site/"+x.site, "said", int64(x.said), "instant")
 	}
 	a.Chart = a.bars("sites", what+" by site", what, "site/")
 	return order
@@ -170,6 +172,7 @@ func (l *Log) stockTable(q Query, a *Answer) []stock {
 	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
 	for _, s := range all {
 		a.row(name(s.site), name(s.model), phrase.Thousandths(s.all), phrase.Thousandths(s.free), fmt.Sprint(s.block))
+		a.figure("site/"+s.site, "all-"+s.model, int64(s.all), "thousandths")
 		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
 		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
 	}
@@ -193,6 +196,7 @@ func (l *Log) free(q Query, a *Answer) {
 	}
 	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", phrase.Thousandths(free), phrase.Thousandths(all))
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
+	a.figure(subjectOf(q), "all", int64(all), "thousandths")
 }
 
 func subjectOf(q Query) string {
@@ -260,6 +264,7 @@ func (l *Log) power(q Query, a *Answer) {
 		}
 		a.row(name(s), fmt.Sprintf("%.3f", last.Total.KWh()), phrase.Clock(last.Hour))
 		a.figure("site/"+s, "energy-of-hour", int64(last.Total), "millijoules")
+		a.figure("site/"+s, "hour", int64(last.Hour), "instant")
 		if q.Site != "" {
 			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.KWh(), phrase.Clock(last.Hour))
 		}
@@ -274,6 +279,7 @@ func (l *Log) report(q Query, a *Answer) {
 			heard := l.sites[s].heard
 			a.row(name(s), phrase.Clock(heard), phrase.Span(l.last.Sub(heard)))
 			a.figure("site/"+s, "last-heard", int64(heard), "instant")
+			a.figure("site/"+s, "silent-for", l.last.Sub(heard).Milliseconds(), "ms")
 		}
 	}
 	a.say("The record ends at %s UTC.", phrase.Clock(l.last))

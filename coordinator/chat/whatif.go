@@ -179,6 +179,7 @@ func (l *Log) saved(q Query, a *Answer) {
 		}
 		if wait, ok := r.Wait(); ok {
 			a.say("It waited %s.", phrase.Span(wait))
+			a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", cite(award))
 		}
 		return
 	}
@@ -214,11 +215,13 @@ func (l *Log) policies(q Query, a *Answer) {
 	}
 	for _, t := range totals {
 		a.row(name(t.Policy), fmt.Sprintf("%.2f", t.ObjectiveUSD), fmt.Sprintf("%.2f", t.CostUSD), fmt.Sprintf("%.1f", t.CarbonKg),
-			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), fmt.Sprintf("%.1f min", t.WaitS.Mean/60))
+			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), phrase.Span(meanWait(t)))
 		a.figure("policy/"+t.Policy, "objective", millionths(t.ObjectiveUSD), "microdollars")
 		a.figure("policy/"+t.Policy, "cost", millionths(t.CostUSD), "microdollars")
 		a.figure("policy/"+t.Policy, "carbon", millionths(t.CarbonKg), "milligrams")
 		a.figure("policy/"+t.Policy, "late", int64(t.Late), "count")
+		a.figure("policy/"+t.Policy, "energy", int64(math.Round(t.EnergyKWh*3.6e9)), "millijoules")
+		a.figure("policy/"+t.Policy, "mean-wait", meanWait(t).Milliseconds(), "ms")
 	}
 	a.Chart = a.bars("compare", "carbon of each policy", "carbon", "policy/")
 	switch n := len(a.Table.Rows); {

@@ -98,12 +98,14 @@ func (m matter) compare(a *Answer, site string, p record.Priced) {
 	switch {
 	case more > 0:
 		term, by := largest(won.Terms, p.Terms)
+		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
 		a.say("%s offered %s, which is %s more than %s at %s; %s is the largest part (%s).",
 			name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(more), phrase.Dollars(won.Terms.Total()), name(m.site), term, phrase.Dollars(by))
 	case more == 0:
 		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), phrase.Dollars(won.Terms.Total()))
 	default:
 		term, by := largest(p.Terms, won.Terms)
+		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
 		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
 			name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(-more), phrase.Dollars(won.Terms.Total()), name(m.site), term, phrase.Dollars(by))
 		if m.h.Decision.Why.Code != protocol.ByRule {
@@ -146,6 +148,7 @@ func (m matter) table(a *Answer) {
 		more, mark := "", ""
 		if known && s.site != m.site {
 			more = phrase.Dollars(s.p.Terms.Total() - base.Terms.Total())
+			a.figure("site/"+s.site, "more", int64(s.p.Terms.Total()-base.Terms.Total()), "microdollars", m.cited()...)
 		}
 		if s.site == m.site {
 			mark = "awarded"
@@ -193,6 +196,9 @@ func (m matter) terms(a *Answer, site string, p record.Priced) {
 	for _, c := range narrate.Causes() {
 		add(c.Word, c.Of(won.Terms), c.Of(p.Terms))
 	}
+	a.figure("site/"+site, "start-difference", p.Start.Sub(won.Start).Milliseconds(), "ms", m.cited()...)
+	a.figure("site/"+site, "finish-difference", p.Finish.Sub(won.Finish).Milliseconds(), "ms", m.cited()...)
+	a.figure("site/"+site, "energy-difference", int64(p.Energy-won.Energy), "millijoules", m.cited()...)
 	a.row("total", phrase.Dollars(won.Terms.Total()), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Terms.Total()-won.Terms.Total()))
 	a.row("start", phrase.Clock(won.Start), phrase.Clock(p.Start), phrase.Span(p.Start.Sub(won.Start)))
 	a.row("finish", phrase.Clock(won.Finish), phrase.Clock(p.Finish), phrase.Span(p.Finish.Sub(won.Finish)))
@@ -207,6 +213,7 @@ func (m matter) others(a *Answer, site string) {
 		return
 	}
 	a.say("It offered %d options; the cheapest is compared.", len(s.Options))
+	a.figure("site/"+site, "options", int64(len(s.Options)), "count", m.cited()...)
 }
 
 func (l *Log) whyNotHome(q Query, a *Answer) {

@@ -33,6 +33,8 @@ type Explained struct {
 	Canonical     bool
 	Kind, Verdict string
 	Read          string
+
+	answer chat.Answer
 }
 
 // ReadQuestions reads a question set.
@@ -65,7 +67,7 @@ func Explain(l *chat.Log, b *record.Book, all []Question) []Explained {
 				continue
 			}
 			a := l.Ask(e.Asked)
-			e.Kind, e.Read = a.Kind, a.Read
+			e.Kind, e.Read, e.answer = a.Kind, a.Read, a
 			e.Verdict = names.judge(words, q.Truth, a)
 			out = append(out, e)
 		}

@@ -17,18 +17,33 @@ import (
 // asked plays a short day and returns it, to be asked about.
 func asked(t *testing.T) (*chat.Log, *record.Book) {
 	t.Helper()
+	l, b, _, _ := askedAbout(t)
+	return l, b
+}
+
+// askedAbout says from when to when its record goes, too.
+func askedAbout(t *testing.T) (l *chat.Log, b *record.Book, first, last protocol.Time) {
+	t.Helper()
 	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, b := chat.New(nil), record.New(record.Config{})
+	l, b = chat.New(nil), record.New(record.Config{})
 	_, err = scenarios.Play(t.Context(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{
-		Record: func(m protocol.Message) error { l.Add(m); b.Add(m); return nil },
+		Record: func(m protocol.Message) error {
+			l.Add(m)
+			b.Add(m)
+			if first == 0 {
+				first = m.At
+			}
+			first, last = min(first, m.At), max(last, m.At)
+			return nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, b
+	return l, b, first, last
 }
 
 func TestTheQuestionSetIsReadRight(t *testing.T) {
