@@ -1,5 +1,7 @@
 package grid
 
+import "slices"
+
 // A Rule forecasts an hour from the hours told before it.
 type Rule string
 
@@ -8,13 +10,22 @@ const (
 	Persistence Rule = "persistence" // the same hour of the last day that is known
 	Average     Rule = "average"     // the mean of that hour over up to seven known days
 	Blend       Rule = "blend"       // Average, and what it missed of late, fading
+	Steady      Rule = "steady"      // half Average, half the median of late; and half of what the last hour is above that, soon gone
 	Flat        Rule = "flat"        // the last hour that is known, for ever: no forecast at all
 )
 
 const (
-	days = 7   // that Average looks back
-	fade = 950 // of what Average missed is left after each hour, in thousandths
+	days = 7       // that Average looks back
+	late = 2 * day // hours of which Steady takes the median
 )
+
+// fade returns what is left of a miss after each hour, in thousandths.
+func (r Rule) fade() int64 {
+	if r == Steady {
+		return 800
+	}
+	return 950
+}
 
 // outlook returns n values from h on: what was told, what others guess, and our
 // own forecasts of the rest; and by how much each may be off. It is nil if nothing
@@ -35,7 +46,7 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 			}
 			continue
 		}
-		missed = missed * fade / 1000
+		missed = missed * rule.fade() / 1000
 		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed)
 		if c := t.of(at); c.guess {
 			values[i] = c.value
@@ -59,7 +70,7 @@ func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
 	}
 	missed = t.missed(rule, anchor)
 	for gone := anchor + 1; gone < h && missed != 0; gone++ {
-		missed = missed * fade / 1000
+		missed = missed * rule.fade() / 1000
 	}
 	return anchor, missed, true
 }
@@ -79,18 +90,40 @@ func (t *track) usual(rule Rule, h, anchor hour) int64 {
 		sum += v
 		n++
 	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return t.of(anchor).value
+	case rule == Steady:
+		return (mulDiv(sum, 1, n) + t.middle(anchor)) / 2
 	}
 	return mulDiv(sum, 1, n)
+}
+
+// middle returns the median of the last hours told up to and with anchor, which
+// is one of them.
+func (t *track) middle(anchor hour) int64 {
+	var known []int64
+	for h := max(anchor-late+1, t.first); h <= anchor; h++ {
+		if v, ok := t.at(h); ok {
+			known = append(known, v)
+		}
+	}
+	if len(known) == 0 {
+		return t.of(anchor).value
+	}
+	slices.Sort(known)
+	return known[len(known)/2]
 }
 
 // missed returns by how much the usual was too low in the last hour known.
 func (t *track) missed(rule Rule, anchor hour) int64 {
 	last, ok := t.before(anchor - 1)
-	if rule != Blend || !ok {
-		return 0
-	}
 	v, _ := t.at(anchor)
-	return v - t.usual(Average, anchor, last)
+	switch {
+	case rule == Blend && ok:
+		return v - t.usual(Average, anchor, last)
+	case rule == Steady && ok:
+		return (v - t.middle(anchor)) / 2
+	}
+	return 0
 }

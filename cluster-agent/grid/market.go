@@ -40,12 +40,13 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 
 // Rule returns what forecasts the prices of m best. A day-ahead market sells
 // tomorrow at the level of today, so Blend is far better; what is dear in
-// real time is often dear for an hour, which Blend would stretch.
+// real time is often dear for an hour, which Blend would stretch, and seldom again
+// at the same hour, which Average would expect.
 func (m Market) Rule() Rule {
 	if m.Ahead {
 		return Blend
 	}
-	return Average
+	return Steady
 }
 
 // next returns the first instant at which more is known than before told.

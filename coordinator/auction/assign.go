@@ -4,29 +4,101 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // assign gives every lot an option that fits, dearest mistakes first: a lot
 // whose second choice costs much more than its first chooses early. They choose
 // with room paid for, so that a lot which can turn elsewhere leaves scarce room
-// to those that cannot; then each moves to where it costs less, as long as there
-// is room, and room that turned out not to be scarce is used. A lot for which
-// nothing fits gets -1.
+// to those that cannot. A lot for which nothing fits gets -1.
+//
+// In a full round that is done again, those first who fared worst the last time
+// (Joslin and Clements' squeaky wheel); and once one after the other as they came,
+// each to its cheapest. The best assignment of all counts, so a round is never worse
+// than if its lots had been sold one by one.
 func (p *problem) assign() []int {
+	order := p.byRegret()
+	best, top := p.settle(order, p.shadow)
+	if !p.full {
+		return best
+	}
+	for {
+		order = p.byLoss(order, best)
+		choice, v := p.settle(order, p.shadow)
+		if !v.better(top) {
+			break
+		}
+		best, top = choice, v
+	}
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority) })
+	if choice, v := p.settle(order, free); v.better(top) {
+		best = choice
+	}
+	return best
+}
+
+// A worth is what an assignment is worth: it is better to have fewer GPUs' worth of
+// lots wait for another round, and then to cost less.
+type worth struct {
+	wait protocol.Milli
+	cost protocol.Microdollars // of the others
+}
+
+func (v worth) better(w worth) bool {
+	return cmp.Or(cmp.Compare(v.wait, w.wait), cmp.Compare(v.cost, w.cost)) < 0
+}
+
+// settle lets the lots choose in an order, at prices of room. Then each moves to
+// where it costs less, as long as there is room, and room that turned out not to
+// be scarce is used. It returns what that is worth.
+func (p *problem) settle(order []int, price pricing) (choice []int, v worth) {
 	left := p.rooms()
-	choice := p.choices(left, p.shadow)
+	choice = p.choices(order, left, price)
 	for range passes {
 		if !p.improve(choice, left) {
 			break
 		}
 	}
-	return choice
+	for i, c := range choice {
+		if c < 0 || p.patient[i] && p.dear(i, c) {
+			v.wait += max(p.jobs[i].GPU(), 1)
+		} else {
+			v.cost += p.lots[i].at(c).cost
+		}
+	}
+	return choice, v
+}
+
+// byLoss returns the lots by priority, then by what they lost by a choice against
+// their best options, room paid for; of equals, as they were in an order.
+func (p *problem) byLoss(order, choice []int) []int {
+	loss := make([]float64, len(p.lots))
+	for i, c := range choice {
+		best, v := p.favourite(i)
+		switch {
+		case best < 0:
+		case c < 0:
+			loss[i] = float64(p.lots[i].most) - v
+		default:
+			k := p.lots[i].at(c)
+			loss[i] = float64(k.cost) + p.shadow(k) - v
+		}
+	}
+	order = slices.Clone(order)
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority), cmp.Compare(loss[y], loss[x]))
+	})
+	return order
 }
 
 // choices lets the lots choose, one after the other, at prices of room.
-func (p *problem) choices(left *rooms, price pricing) []int {
+func (p *problem) choices(order []int, left *rooms, price pricing) []int {
 	choice := make([]int, len(p.lots))
-	for _, i := range p.byRegret() {
+	for _, i := range order {
 		choice[i] = p.choose(i, left, price)
 		if choice[i] >= 0 {
 			left.take(p, p.lots[i].at(choice[i]), 1)
@@ -86,14 +158,64 @@ func (p *problem) regret(lot int) (other, second float64) {
 // choose returns the option of a lot that is cheapest at a pricing of room, among
 // those that fit; or -1. A job that cannot be deferred looks at the room that
 // sites have and not at the plan for held jobs, which can still move. So does a
-// job for which the plan has nothing left.
+// job for which the plan has nothing left. Between full rounds a lot that has time
+// takes nothing but what is best for it now: the plan, in which it has no place
+// yet, would look like room that is gone.
 func (p *problem) choose(lot int, r *rooms, price pricing) int {
+	if p.patient[lot] && !p.full {
+		best, _ := p.favourite(lot)
+		if k := p.lots[lot].at(best); k.Start <= p.now && p.fits(k, r.planned, r.open) {
+			return best
+		}
+		return -1
+	}
 	if p.jobs[lot].Deferrable {
 		if k := p.cheapest(lot, r.planned, r.open, price); k >= 0 {
 			return k
 		}
 	}
 	return p.cheapest(lot, r.bare, r.free, price)
+}
+
+// patient reports whether a lot can be left to the next full round: some option of
+// it begins after that, and ends with time to spare.
+func patient(l Lot, next protocol.Time) bool {
+	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
+		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool {
+			return o.Start >= next && l.Job.Deadline.Sub(o.Finish) >= spare
+		})
+	})
+}
+
+// A lot that has time is not sold for more than this over what its best option
+// costs, room paid for, whether that is free or not: thousandths of it, and a
+// trifle.
+const (
+	dearer = 100
+	trifle = 1000 // microdollars
+)
+
+// dear reports whether option c of a lot costs so much more than its best that it
+// had better wait.
+func (p *problem) dear(lot, c int) bool {
+	k := p.lots[lot].at(c)
+	_, v := p.favourite(lot)
+	return float64(k.cost)+p.shadow(k) > v+float64(math.Abs(v)*dearer/1000)+trifle
+}
+
+// after returns the option of a lot that is cheapest with room paid for, of those
+// that begin at a time or after it; or nil.
+func (p *problem) after(lot int, from protocol.Time) (best *candidate) {
+	value := math.Inf(1)
+	for j := 0; ; j++ {
+		k := p.lots[lot].at(j)
+		if k == nil || float64(k.cost) >= value {
+			return best // the rest cost more before their room is paid
+		}
+		if v := float64(k.cost) + p.shadow(k); v < value && k.Start >= from {
+			best, value = k, v
+		}
+	}
 }
 
 func (p *problem) cheapest(lot int, left []line, free []float64, price pricing) int {

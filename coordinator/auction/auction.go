@@ -139,7 +139,7 @@ func (a *Auction) Clear(r Round) Outcome {
 	choice := p.assign()
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
 	for i, l := range r.Lots {
-		out.Decisions[i] = a.decide(r, l, p.lots[i], choice[i])
+		out.Decisions[i] = a.decide(r, l, p, i, choice[i])
 	}
 	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
@@ -150,10 +150,17 @@ func (a *Auction) Clear(r Round) Outcome {
 // awarded; what the plan runs later is held. Two kinds of lot go into a site's
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
-// ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, cands *ranking, c int) Decision {
+// ever come free by itself; but not long before it starts, as the plan may still
+// find better.
+func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
+	cands := p.lots[i]
 	if cands.len() == 0 {
 		return wait(r, l)
+	}
+	if p.patient[i] && (c < 0 && !r.Full || c >= 0 && p.dear(i, c)) {
+		d := a.hold(l, p.after(i, r.Next))
+		d.Until, d.Why.Code = r.Next, protocol.CheaperLater
+		return d
 	}
 	k := cands.at(max(c, 0))
 	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
@@ -172,13 +179,24 @@ func (a *Auction) decide(r Round, l Lot, cands *ranking, c int) Decision {
 	if c < 0 {
 		return d
 	}
-	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
+	gang := l.Job.GPUs > 1 && (!p.patient[i] || k.Start < r.Now.Add(lead))
+	if gang || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
 	}
-	a.plan[l.Job.ID] = held{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
-	d.Site, d.Option, d.Until = k.site, *k.Option, min(k.Start, r.Next)
-	return d
+	h := a.hold(l, k)
+	h.Until, h.Why = min(k.Start, r.Next), d.Why
+	return h
 }
+
+// hold keeps a place in the plan for a lot that waits.
+func (a *Auction) hold(l Lot, k *candidate) Decision {
+	a.plan[l.Job.ID] = held{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
+	return Decision{Site: k.site, Option: *k.Option}
+}
+
+// lead is how long before its start a lot of several GPUs that has time goes
+// into the queue of a site: long enough for a node to come free of small jobs.
+const lead = 3 * time.Hour
 
 // spare is how much time a job must have left for it to wait for room without a
 // site that keeps it.

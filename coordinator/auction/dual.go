@@ -16,12 +16,17 @@ import (
 // a bound. Products are converted before they are added, so that no processor
 // fuses them and all find the same prices.
 const (
-	memory  = 0.7 // of the last direction
-	stalled = 15  // steps without a better bound before the step is made shorter
-	shorter = 0.6
+	memory  = 0.7  // of the last direction
+	stalled = 8    // steps without a better bound before the target comes nearer
+	nearer  = 0.7  // by this
+	ahead   = 0.10 // of the first value: how far the first target lies above the best
+	enough  = 1e-6 // of the best value: a target as near as this ends the search
 )
 
-// searchPrices moves the prices of p's pools to where the lots fit.
+// searchPrices moves the prices of p's pools to where the lots fit. Each step aims
+// at a little more than the best value so far, and less so as steps no longer
+// help. What a pool's price moves by goes by its size, so that the prices of small
+// pools and of large ones settle at one pace.
 func (p *problem) searchPrices(steps int) {
 	if len(p.pools) == 0 || len(p.lots) == 0 {
 		return
@@ -29,46 +34,63 @@ func (p *problem) searchPrices(steps int) {
 	use := make([]line, len(p.pools))
 	dir := make([]line, len(p.pools))
 	best := make([]line, len(p.pools))
-	bestL, theta, stall := math.Inf(-1), 1.0, 0
-	upper := p.upper()
+	value := p.answer(use)
+	top := value
+	p.copyPrices(best)
+	level, stall := max(math.Abs(value)*ahead, 1), 0
 	for range steps {
-		l := p.answer(use)
-		if l > bestL {
-			bestL, stall = l, 0
-			for i := range p.pools {
-				best[i] = p.pools[i].price
-			}
-		} else if stall++; stall >= stalled {
-			theta, stall = theta*shorter, 0
+		norm := p.turn(dir, use)
+		if norm < 1e-9 {
+			break // all fit, and room that is left costs nothing
 		}
-		norm := 0.0
-		for i := range p.pools {
-			q := &p.pools[i]
-			for t := range use[i] {
-				v := float64(memory*dir[i][t]) + use[i][t] - q.room[t]
-				if v < 0 && q.price[t] == 0 {
-					v = 0
-				}
-				dir[i][t] = v
-				norm += float64(v * v)
-			}
-		}
-		gap := upper - l
-		if norm < 1e-9 || gap <= 1 {
-			break
-		}
-		step := theta * gap / norm
+		step := (top + level - value) / norm
 		for i := range p.pools {
 			q := &p.pools[i]
 			for t := range q.price {
-				q.price[t] = min(max(q.price[t]+float64(step*dir[i][t]), 0), dearest)
+				q.price[t] = min(max(q.price[t]+float64(step*dir[i][t]/q.size), 0), dearest)
 			}
 			q.sum.accumulate(&q.price)
+		}
+		if value = p.answer(use); value > top {
+			if value > top+level/8 {
+				stall = 0
+			}
+			top = value
+			p.copyPrices(best)
+		}
+		if stall++; stall >= stalled {
+			level, stall = level*nearer, 0
+			if level < enough*math.Abs(top) {
+				break
+			}
 		}
 	}
 	for i := range p.pools {
 		p.pools[i].price = best[i]
 		p.pools[i].sum.accumulate(&best[i])
+	}
+}
+
+// turn makes dir the next direction of the prices, where the lots take the room in
+// use, and returns its square, by the sizes of pools.
+func (p *problem) turn(dir, use []line) (norm float64) {
+	for i := range p.pools {
+		q := &p.pools[i]
+		for t := range use[i] {
+			v := float64(memory*dir[i][t]) + use[i][t] - q.room[t]
+			if v < 0 && q.price[t] == 0 {
+				v = 0
+			}
+			dir[i][t] = v
+			norm += float64(v * v / q.size)
+		}
+	}
+	return norm
+}
+
+func (p *problem) copyPrices(to []line) {
+	for i := range p.pools {
+		to[i] = p.pools[i].price
 	}
 }
 
@@ -122,21 +144,6 @@ func (p *problem) favourite(lot int) (best int, value float64) {
 		}
 	}
 	return best, value
-}
-
-// upper is what the lots cost if they choose with room at no price: an
-// assignment that fits, so the dual cannot pass it. Lots that find no room count
-// as their dearest option.
-func (p *problem) upper() (sum float64) {
-	for i, c := range p.choices(p.rooms(), free) {
-		switch {
-		case c >= 0:
-			sum += float64(p.lots[i].at(c).cost)
-		case p.lots[i].len() > 0:
-			sum += float64(p.lots[i].most)
-		}
-	}
-	return sum
 }
 
 // certify returns the cost of the chosen options and a bound on what any

@@ -48,7 +48,7 @@ func TestWhatBecomesOfARound(t *testing.T) {
 		{"no option is no award", []Lot{lot("a", 1)}, "hold 13:00; "},
 		{"two want one GPU at two hours: each gets one", []Lot{lot("a", 1, m(now, later)), lot("b", 1, m(now, later))}, "plan 14:00 hold 13:00; oslo 12:00; "},
 		{"who has no other hour is served first", []Lot{lot("a", 1, m(later, last)), lot("b", 1, m(later))}, "plan 17:00 hold 13:00; plan 14:00 hold 13:00; "},
-		{"priority is served before regret", []Lot{urgent(lot("a", 1, m(later, last))), lot("b", 1, m(later))}, "plan 14:00 hold 13:00; hold 13:00; "},
+		{"priority is served before name", []Lot{lot("a", 1, m(later)), urgent(lot("b", 1, m(later)))}, "hold 13:00; plan 14:00 hold 13:00; "},
 		{"of equals the first by name; the other is called again as soon as may be", []Lot{lot("a", 1, m(now)), lot("b", 1, m(now))}, "oslo 12:00; hold 12:00; "},
 		{"what does not fit is not given", []Lot{lot("a", 2, m(now))}, "hold 12:00; "},
 		{"a job without GPUs needs no room", []Lot{lot("a", 1, m(now)), lot("b", 0, m(now))}, "oslo 12:00; oslo 12:00; "},
@@ -77,7 +77,7 @@ func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
 	impatient := lot("c", 2, m(now))
 	impatient.Job.Deferrable = false
 	out := New(Config{}).Clear(round([]Lot{lot("a", 2, m(now, later)), lot("b", 2, m(now, later)), impatient}, Site{Name: "oslo", Room: []protocol.Room{room}}))
-	if got, want := show(out), "queue of oslo for 14:00; oslo 12:00; oslo 12:00; "; got != want {
+	if got, want := show(out), "oslo 12:00; queue of oslo for 14:00; oslo 12:00; "; got != want {
 		t.Errorf("decided %s want %s", got, want)
 	}
 }

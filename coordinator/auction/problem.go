@@ -17,12 +17,16 @@ type problem struct {
 	index map[poolKey]int
 	lots  []*ranking
 	jobs  []protocol.Job
+
+	full    bool   // every waiting job is in the round
+	patient []bool // by lot: it can be left to the next full round
 }
 
 // A pool is the room of one GPU model at one site. Room is in GPU-hours per
 // slot; price is in microdollars per GPU-hour.
 type pool struct {
 	key   poolKey
+	size  float64 // GPU-hours of a slot, of all its GPUs
 	bare  line    // that the site has
 	room  line    // of it, open to jobs that can wait and not planned for held ones
 	free  float64 // GPUs, at this instant
@@ -50,7 +54,7 @@ func (p *problem) shadow(k *candidate) float64 {
 }
 
 func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
-	p := &problem{now: r.Now, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
+	p := &problem{now: r.Now, full: r.Full, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
 	for _, s := range r.Sites {
 		for _, room := range s.Room {
 			p.addPool(s.Name, room, known)
@@ -68,6 +72,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	}
 	for _, l := range r.Lots {
 		p.jobs = append(p.jobs, l.Job)
+		p.patient = append(p.patient, patient(l, r.Next))
 		p.lots = append(p.lots, p.rank(l, trust, r.Terms))
 	}
 	return p
@@ -76,7 +81,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 // addPool takes in what a site says of one model. Its slots may lie otherwise
 // than ours: each of ours takes the value at its own start.
 func (p *problem) addPool(site string, room protocol.Room, known *prices) {
-	q := pool{key: poolKey{site, room.Model}}
+	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * slotHours}
 	open := room.Open
 	if len(open) == 0 {
 		open = room.Free

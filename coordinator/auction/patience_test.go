@@ -1,0 +1,112 @@
+package auction
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// No full round is worse than if its lots had been sold one after the other, in
+// the order of priority and arrival, each to the cheapest that fits: no more GPUs'
+// worth of lots are left to wait, and those that are served cost no more.
+func TestARoundIsNeverWorseThanSellingOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRound(t, 12)
+		p, choice := solve(r, 40)
+		worthOf := func(choice []int) (v worth) {
+			for i, c := range choice {
+				if c < 0 || p.patient[i] && p.dear(i, c) {
+					v.wait += max(r.Lots[i].Job.GPU(), 1)
+				} else {
+					v.cost += p.lots[i].at(c).cost
+				}
+			}
+			return v
+		}
+		one, left := make([]int, len(r.Lots)), p.rooms()
+		for _, priority := range []int{1, 0} {
+			for i, l := range r.Lots {
+				if l.Job.Priority != priority {
+					continue
+				}
+				if one[i] = p.choose(i, left, free); one[i] >= 0 {
+					left.take(p, p.lots[i].at(one[i]), 1)
+				}
+			}
+		}
+		ours, greedy := worthOf(choice), worthOf(one)
+		if ours.wait > greedy.wait || ours.wait == greedy.wait && ours.cost > greedy.cost {
+			t.Fatalf("the round is worth %+v; one by one it is %+v", ours, greedy)
+		}
+	})
+}
+
+// A lot that has time is never sold, nor booked at a site, for much more than its
+// best option costs with room paid for; between full rounds it takes that one or
+// nothing.
+func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
+	sold, held := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRound(t, 12)
+		a := New(Config{Steps: 40})
+		a.Clear(r)
+		r.Full, r.Now, r.Next = rapid.Bool().Draw(t, "full"), r.Now.Add(time.Minute), r.Now.Add(30*time.Minute)
+		out := a.Clear(r)
+		p := newProblem(r, nil, &a.prices)
+		for i, d := range out.Decisions {
+			if !patient(r.Lots[i], r.Next) {
+				continue
+			}
+			if d.Verdict != Award {
+				held++
+				continue
+			}
+			sold++
+			best, paid := math.Inf(1), math.Inf(1)
+			for j := range p.lots[i].len() {
+				k := p.lots[i].at(j)
+				v := float64(k.cost) + p.shadow(k)
+				best = min(best, v)
+				if k.site == d.Site && *k.Option == d.Option {
+					paid = min(paid, v)
+				}
+			}
+			most := best + math.Abs(best)*dearer/1000 + trifle + 1
+			if !r.Full {
+				most = best + 1
+			}
+			if paid > most {
+				t.Fatalf("full %v: %s is sold at %v microdollars, room paid; its best costs %v", r.Full, r.Lots[i].Job.ID, paid, best)
+			}
+		}
+	})
+	if sold == 0 || held == 0 {
+		t.Errorf("%d lots that had time were sold and %d held: the test saw too little", sold, held)
+	}
+}
+
+// A gang that has time goes into the queue of a site a few hours before it starts,
+// and is planned anew until then.
+func TestAGangIsBookedWhenItsHourIsNear(t *testing.T) {
+	site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 8000, 8000)}}
+	gang := func(start float64) Round {
+		return round([]Lot{lot("gang", 8, Menu{Site: "oslo", Options: []protocol.Option{option("V100", start, start+1, 1), option("V100", start+2, start+3, 5)}})}, site)
+	}
+	for _, c := range []struct {
+		start float64
+		want  string
+	}{{5, "plan 17:00 hold 13:00; "}, {2, "queue of oslo for 14:00; "}, {0, "oslo 12:00; "}} {
+		if got := show(New(Config{}).Clear(gang(c.start))); got != c.want {
+			t.Errorf("a gang whose best hour is in %v h: decided %s want %s", c.start, got, c.want)
+		}
+	}
+	r := gang(5)
+	r.Lots[0].Job.Deadline = at(7.5)
+	if got := show(New(Config{}).Clear(r)); got != "queue of oslo for 17:00; " {
+		t.Errorf("a gang that has little time: decided %s", got)
+	}
+}
