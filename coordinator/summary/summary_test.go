@@ -105,7 +105,7 @@ func (w *town) live(steps int) {
 		case 0, 1, 2, 3:
 			j := protocol.Job{
 				ID: protocol.JobID(fmt.Sprint("job-", len(w.jobs))), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
-				Arrival: w.now, Run: time.Hour, Deadline: w.now.Add(9 * time.Hour), Deferrable: w.dice.IntN(2) == 0,
+				Arrival: w.now, Run: time.Hour, Deadline: w.now.Add(4 * time.Hour), Deferrable: w.dice.IntN(2) == 0,
 			}
 			if w.dice.IntN(20) == 0 {
 				j.Run = -1 // refused
