@@ -58,6 +58,7 @@ type marketConfig struct {
 	Replan   span     `yaml:"replan"`
 	Patience span     `yaml:"patience"`
 	Remember span     `yaml:"remember"`
+	Most     int      `yaml:"most"`
 	Margin   *int64   `yaml:"margin"`
 	Kappa    *float64 `yaml:"kappa"`
 	Delay    *float64 `yaml:"delay"`
@@ -142,6 +143,9 @@ func (c config) market() market.Config {
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
 		Terms: protocol.Weights{Carbon: dollars(m.Kappa, 100) / 1000, Delay: dollars(m.Delay, 1), Late: dollars(m.Late, 10)},
 		Pay:   ledger.Rule{Margin: 100},
+	}
+	if out.Most = m.Most; out.Most == 0 {
+		out.Most = 512
 	}
 	if out.Remember == 0 {
 		out.Remember = 24 * time.Hour

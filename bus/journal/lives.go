@@ -14,14 +14,22 @@ import (
 
 // Lives keep the facts of a party that is begun anew again and again, in a
 // folder: one journal for each life, which begins with what is still needed of
-// the one before. Only one process at a time may hold a folder.
+// the one before. One that has become long is written anew without what nobody
+// needs any more, so that it does not grow with the age of a life. Only one
+// process at a time may hold a folder.
 type Lives struct {
 	dir  string
 	lock *os.File
 	life uint32
 	out  *Writer
 	file *os.File
+
+	needed func(protocol.Message) bool
+	full   int64 // bytes at which facts that nobody needs are left out
 }
+
+// small is how long a journal may always get, in bytes.
+const small = 8 << 20
 
 const (
 	lifeExt  = ".facts"
@@ -30,7 +38,7 @@ const (
 
 // Begin opens the folder, and makes it if it is not there. It hands the facts of
 // the last life to restore, in order; then begins a new life with those of them
-// that are needed. A fact that was torn off by a crash was never acted on.
+// that are needed; needed is asked again within Append. A fact that was torn off by a crash was never acted on.
 func Begin(dir string, restore func(protocol.Message) error, needed func(protocol.Message) bool) (*Lives, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -40,13 +48,14 @@ func Begin(dir string, restore func(protocol.Message) error, needed func(protoco
 	if l.lock, err = lock(filepath.Join(dir, lockName)); err != nil {
 		return nil, err
 	}
-	if err := l.begin(restore, needed); err != nil {
+	l.needed, l.full = needed, small
+	if err := l.begin(restore); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-func (l *Lives) begin(restore func(protocol.Message) error, needed func(protocol.Message) bool) error {
+func (l *Lives) begin(restore func(protocol.Message) error) error {
 	last, err := l.last()
 	if err != nil {
 		return err
@@ -63,16 +72,34 @@ func (l *Lives) begin(restore func(protocol.Message) error, needed func(protocol
 		}
 	}
 	l.life = last + 1
+	if err := l.write(facts); err != nil {
+		return err
+	}
+	if last > 0 {
+		_ = os.Remove(l.path(last)) // it is only in the way
+	}
+	return syncDir(l.dir)
+}
+
+// write writes the journal of this life anew, with those facts that are needed.
+// It takes the place of the old one whole or not at all.
+func (l *Lives) write(facts []protocol.Message) error {
 	next := l.path(l.life) + ".new"
-	_ = os.Remove(next) // of a life that did not come to be
-	if l.file, err = os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	_ = os.Remove(next) // of one that did not come to be
+	file, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return fmt.Errorf("journal: %w", err)
+	}
+	old := l.file
+	l.file = file
+	if old != nil {
+		_ = old.Close() // all of it is on the disk
 	}
 	if l.out, err = NewWriter(l.file, next, map[string]string{"life": fmt.Sprint(l.life)}); err != nil {
 		return err
 	}
 	for _, m := range facts {
-		if needed(m) {
+		if l.needed(m) {
 			if err := l.out.Append(m); err != nil {
 				return err
 			}
@@ -84,10 +111,33 @@ func (l *Lives) begin(restore func(protocol.Message) error, needed func(protocol
 	if err := os.Rename(next, l.path(l.life)); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if last > 0 {
-		_ = os.Remove(l.path(last)) // it is only in the way
+	return nil
+}
+
+// tidy leaves out what nobody needs any more, when the journal has become long.
+func (l *Lives) tidy() error {
+	is, err := l.file.Stat()
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
 	}
-	return syncDir(l.dir)
+	if is.Size() < l.full {
+		return nil
+	}
+	facts, err := readAll(l.path(l.life))
+	if err != nil {
+		return err
+	}
+	if err := l.write(facts); err != nil {
+		return err
+	}
+	if err := syncDir(l.dir); err != nil {
+		return err
+	}
+	if is, err = l.file.Stat(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	l.full = max(small, 4*is.Size())
+	return nil
 }
 
 // Facts returns what the last life in a folder has written down until now, for
@@ -114,7 +164,10 @@ func (l *Lives) Append(ms []protocol.Message) error {
 			return err
 		}
 	}
-	return l.sync()
+	if err := l.sync(); err != nil {
+		return err
+	}
+	return l.tidy()
 }
 
 func (l *Lives) sync() error {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -105,5 +106,60 @@ func TestAFolderIsHeldByOne(t *testing.T) {
 	_, err := Begin(dir, func(protocol.Message) error { return nil }, all)
 	if err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second holder: %v", err)
+	}
+}
+
+// A long life's journal is written anew without what nobody needs: it does not
+// grow with the facts that were written, and the next life reads what is needed,
+// in order.
+func TestALongLifesJournalDoesNotGrow(t *testing.T) {
+	dir := t.TempDir()
+	open := protocol.JobID("job-0")
+	needed := func(m protocol.Message) bool { return m.Body.(protocol.Submit).Job.ID == open }
+	l, err := Begin(dir, func(protocol.Message) error { return nil }, needed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mouth, most := protocol.Mouth{Who: protocol.Submitter}, int64(0)
+	fact := func(id string) protocol.Message {
+		return mouth.Say(1, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: protocol.JobID(id)}, Task: protocol.Task(strings.Repeat("x", 10_000))})
+	}
+	for i := range 40 {
+		many := []protocol.Message{fact("job-0")}
+		for k := range 100 {
+			many = append(many, fact(fmt.Sprint("job-", 1+100*i+k)))
+		}
+		if err := l.Append(many); err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.Stat(l.path(l.life))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, is.Size())
+	}
+	if most > small+2<<20 {
+		t.Errorf("40 MB were written, and the journal was %d bytes long", most)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var read []protocol.Message
+	if l, err = Begin(dir, func(m protocol.Message) error { read = append(read, m); return nil }, needed); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	n, last := 0, uint64(0)
+	for _, m := range read {
+		if needed(m) {
+			n++
+		}
+		if m.Seq <= last {
+			t.Fatalf("number %d was read after %d", m.Seq, last)
+		}
+		last = m.Seq
+	}
+	if n != 40 || len(read) > 1200 {
+		t.Errorf("read %d facts, of them %d that are needed", len(read), n)
 	}
 }

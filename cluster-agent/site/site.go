@@ -85,7 +85,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		if err != nil {
 			return err
 		}
-		start("agent", func() error { return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, cfg.Agent) })
+		start("agent", func() error { return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, r.machine(cfg.Agent, protocol.Agent(cfg.Site))) })
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			cancel(err)
 			break
 		}
-		start(string(who), func() error { return r.loop(p, who).Run(ctx, port, p) })
+		start(string(who), func() error { return r.loop(p, who).Run(ctx, port, r.machine(p, who)) })
 	}
 	for who, live := range cfg.More {
 		start(string(who), func() error { return live(ctx, near, life) })
@@ -115,13 +115,42 @@ func Run(ctx context.Context, cfg Config) (err error) {
 }
 
 type run struct {
-	cfg   Config
-	lives map[protocol.Party]*journal.Lives
+	cfg    Config
+	lives  map[protocol.Party]*journal.Lives
+	guards map[protocol.Party]*guard
+}
+
+// A guard keeps a machine from being asked what it needs while it takes a step:
+// facts are written beside it.
+type guard struct {
+	sync.Mutex
+	Keeper
+}
+
+// Needs reports whether a fact is still needed.
+func (g *guard) Needs(m protocol.Message) bool {
+	g.Lock()
+	defer g.Unlock()
+	return g.Keeper.Needs(m)
+}
+
+// Step implements bus.Machine.
+func (g *guard) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	g.Lock()
+	defer g.Unlock()
+	return g.Keeper.Step(now, m)
+}
+
+// Tick implements bus.Machine.
+func (g *guard) Tick(now protocol.Time) []protocol.Message {
+	g.Lock()
+	defer g.Unlock()
+	return g.Keeper.Tick(now)
 }
 
 // restore begins a life of all who keep facts, and returns the agent's.
 func (r *run) restore() (uint32, error) {
-	r.lives = make(map[protocol.Party]*journal.Lives)
+	r.lives, r.guards = make(map[protocol.Party]*journal.Lives), make(map[protocol.Party]*guard)
 	if r.cfg.Agent == nil {
 		return r.alone()
 	}
@@ -141,7 +170,9 @@ func (r *run) restore() (uint32, error) {
 			}
 			return nil
 		}
-		l, err := journal.Begin(filepath.Join(r.cfg.Folder, role(who)), restore, k.Needs)
+		g := &guard{Keeper: k}
+		r.guards[who] = g
+		l, err := journal.Begin(filepath.Join(r.cfg.Folder, role(who)), restore, g.Needs)
 		if err != nil {
 			return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 		}
@@ -196,6 +227,14 @@ func (r *run) port(ctx context.Context, near bus.Hub) (bus.Port, error) {
 func offers(m protocol.Message) bool {
 	_, ok := m.Body.(protocol.Offer)
 	return ok
+}
+
+// machine returns p, guarded if it keeps facts.
+func (r *run) machine(p Party, who protocol.Party) bus.Machine {
+	if g := r.guards[who]; g != nil {
+		return g
+	}
+	return p
 }
 
 func (r *run) loop(p Party, who protocol.Party) bus.Loop {
