@@ -21,6 +21,7 @@ type promConfig struct {
 	TokenFile string `yaml:"token_file"`
 	Cards     bool   `yaml:"cards"`
 	Cores     bool   `yaml:"cores"`
+	Use       bool   `yaml:"use"`
 	Site      string `yaml:"site"`
 }
 
@@ -50,6 +51,15 @@ func (p promConfig) into(c *kube.Config) error {
 				return nil, err
 			}
 			return p.draw(ctx, m, table, l, prom.Run{Namespace: space, Pods: pods, Cards: l.Job.GPUs, Since: since, Until: until})
+		}
+	}
+	if p.Use {
+		c.Use = func(ctx context.Context, space string, pods []string, since, until protocol.Time) (protocol.Use, error) {
+			m, err := p.meter()
+			if err != nil {
+				return protocol.Use{}, err
+			}
+			return m.Use(ctx, prom.Run{Namespace: space, Pods: pods, Since: since, Until: until})
 		}
 	}
 	if p.Site != "" {

@@ -6,6 +6,8 @@
 //   - energy is the cards' own counters, split among those that hold a card by
 //     what they bought of it, above what it draws idle. Nothing is counted twice,
 //     and nothing is lost when whoever counts is killed and begins again;
+//   - what a card did (busy, memory, temperature) is told of a job that has it to
+//     itself, and of no other;
 //   - a card that cannot be read or set is named, once, and jobs on it are
 //     marked: what is not measured is never called so;
 //   - a card that nobody holds has its default limit and its own clock.
@@ -58,6 +60,7 @@ type Cards struct {
 	holds map[string]*hold
 	lost  map[string]error // what a card said when it was read last, if it said no
 	draws map[string]draw  // of cards without an energy counter
+	read  map[string]nvml.Reading
 }
 
 // A hold is a holder with what was read of its cards when it was counted last.
@@ -84,7 +87,7 @@ type draw struct {
 func New(devices []nvml.Device, cfg Config) (*Cards, error) {
 	caps, err := nvml.NewCaps(devices, cfg.Caps)
 	return &Cards{
-		cfg: cfg, caps: caps, all: devices, holds: make(map[string]*hold), lost: make(map[string]error), draws: make(map[string]draw),
+		cfg: cfg, caps: caps, all: devices, holds: make(map[string]*hold), lost: make(map[string]error), draws: make(map[string]draw), read: make(map[string]nvml.Reading),
 	}, err
 }
 
@@ -173,6 +176,9 @@ func (c *Cards) count(now protocol.Time) error {
 			}
 			h.take(now, uuid, energy, all)
 		}
+		if r := c.read[uuid]; err == nil && len(on) == 1 { // of several it is not known whose work it is
+			on[0].Tally.Looks.See(r.Busy, r.Used, r.Temperature)
+		}
 	}
 	for _, h := range c.holds {
 		h.Tally.Until = max(h.Tally.Until, now)
@@ -212,6 +218,7 @@ func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, er
 	if err != nil {
 		return 0, err
 	}
+	c.read[uuid] = r
 	if !slices.Contains(r.Missing, "energy") {
 		return r.Energy, nil
 	}

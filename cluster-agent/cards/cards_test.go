@@ -101,6 +101,28 @@ func TestACapIsSetAndItsEnergyIsWhatPhysicsSay(t *testing.T) {
 	}
 }
 
+func TestWhatACardDidIsToldOfWhoHasItAlone(t *testing.T) {
+	b := newBench(t, 2, Config{})
+	alone, x, y := holder("alone", 1000, 0, "GPU-0"), holder("x", 250, 0, "GPU-1"), holder("y", 500, 0, "GPU-1")
+	b.w.GPU[0].Celsius, b.w.GPU[1].Celsius = 55, 90
+	b.after(0, alone, x, y)
+	b.w.GPU[0].Celsius = 66
+	b.after(10, alone, x, y)
+	b.w.GPU[0].Celsius = 60
+	b.after(10, alone, x, y)
+	r, err := b.all[0].Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally, _ := b.Tally("alone")
+	if u := tally.Looks.Use(); tally.Looks.N != 3 || u.Temperature != 66 || u.GPU != r.Busy || u.GPUMemory != r.Used {
+		t.Errorf("of three looks %+v is told; the card says %+v", tally.Looks, r)
+	}
+	if tally, _ := b.Tally("x"); tally.Looks != (meter.Looks{}) {
+		t.Errorf("of a card that others hold, too, %+v is told", tally.Looks)
+	}
+}
+
 func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	x, y := holder("x", 250, 300_000, "GPU-0"), holder("y", 500, 400_000, "GPU-0")

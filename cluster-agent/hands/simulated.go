@@ -22,11 +22,12 @@ type Simulated struct {
 	ears  protocol.Ears
 	facts []protocol.Message
 	at    protocol.Time // of the last thing that happened
+	asked map[protocol.JobID]protocol.Job
 }
 
 // Simulate plays the cluster of a site.
 func Simulate(site string, w *world.Hands) *Simulated {
-	return &Simulated{world: w, agent: protocol.Agent(site)}
+	return &Simulated{world: w, agent: protocol.Agent(site), asked: make(map[protocol.JobID]protocol.Job)}
 }
 
 // Due implements bus.Machine.
@@ -43,6 +44,25 @@ func (s *Simulated) until(now protocol.Time) (said []protocol.Message) {
 		s.at = d
 		said = append(said, s.world.Tick(d)...)
 	}
+	return s.used(said)
+}
+
+// used says of each run that it made full use of what it had asked for: a job that
+// is played does no other.
+func (s *Simulated) used(said []protocol.Message) []protocol.Message {
+	for i, m := range said {
+		x, ok := m.Body.(protocol.Exited)
+		j, known := s.asked[x.Job]
+		if !ok || !known {
+			continue
+		}
+		x.Use = protocol.Use{GPUMemory: j.GPUMemory, CPU: j.CPU, Memory: j.Memory}
+		if j.GPUs > 0 {
+			x.Use.GPU = 1000
+		}
+		said[i].Body = x
+		delete(s.asked, x.Job)
+	}
 	return said
 }
 
@@ -55,13 +75,16 @@ func (s *Simulated) Step(now protocol.Time, m protocol.Message) []protocol.Messa
 	now = max(now.Floor(time.Second), s.at)
 	s.at = now
 	said := s.until(now)
-	switch m.Body.(type) {
+	switch b := m.Body.(type) {
 	case protocol.Launch, protocol.Cancel:
+		if l, ok := b.(protocol.Launch); ok {
+			s.asked[l.Job.ID] = l.Job
+		}
 		fact := m
 		fact.At = now // when it was heard: the cluster is played from that
 		s.facts = append(s.facts, fact)
 	}
-	return append(said, s.world.Step(now, m)...)
+	return append(said, s.used(s.world.Step(now, m))...)
 }
 
 // Facts implements bus.Keeper.

@@ -53,6 +53,9 @@ type Config struct {
 	// at an instant, without the facility's share. Nil, or an error: the power
 	// model, which is marked as an estimate.
 	Hour func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error)
+	// Use asks metrics what the pods of a run made of what they held; nil is nobody.
+	// With an error it returns what it knows all the same.
+	Use func(ctx context.Context, namespace string, pods []string, since, until protocol.Time) (protocol.Use, error)
 }
 
 func (c Config) withDefaults() Config {

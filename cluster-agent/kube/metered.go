@@ -149,3 +149,28 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 	slices.SortFunc(all.Drew, func(x, y protocol.Slice) int { return cmp.Compare(x.Hour, y.Hour) })
 	return all.Drew, told < until
 }
+
+// used is what a run made of what it held: by the metrics that the configuration
+// names, and of its cards by what their machines saw.
+func (h *Hands) used(r *run, pods []*corev1.Pod, since, until protocol.Time) (u protocol.Use) {
+	if h.cfg.Use != nil && len(pods) > 0 {
+		var names []string
+		for _, p := range pods {
+			names = append(names, p.Name)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		var err error
+		if u, err = h.cfg.Use(ctx, r.space, names, since, until); err != nil {
+			h.cfg.Log.Warn("what a run used is not known, or not all of it", "run", r.name, "error", err)
+		}
+	}
+	var all meter.Looks
+	for _, name := range sorted(r.held) {
+		all.And(r.drew[r.held[name]].Looks)
+	}
+	if seen := all.Use(); all.N > 0 {
+		u.GPU, u.GPUMemory, u.Temperature = seen.GPU, seen.GPUMemory, seen.Temperature
+	}
+	return u
+}

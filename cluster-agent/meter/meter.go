@@ -60,6 +60,42 @@ type Tally struct {
 	// Counters are the cards' own energy counters at Until, by UUID. Whoever
 	// counts on after a crash begins there, so nothing is lost between.
 	Counters map[string]protocol.Millijoules
+	Looks    Looks
+}
+
+// Looks are what was seen of cards that a pod had to itself, each time they were
+// read. Its zero is nothing.
+type Looks struct {
+	N       int64        `json:"n"`
+	Busy    int64        `json:"busy_milli"`     // sum over all looks
+	Memory  protocol.MiB `json:"gpu_memory_mib"` // of one card, at most
+	Hottest int          `json:"hottest_c"`      // °C
+}
+
+// See adds a look.
+func (l *Looks) See(busy protocol.Milli, memory protocol.MiB, hot int) {
+	l.N++
+	l.Busy += int64(min(max(busy, 0), 1000))
+	l.Memory = max(l.Memory, memory)
+	l.Hottest = max(l.Hottest, hot)
+}
+
+// And adds what was seen of another pod.
+func (l *Looks) And(o Looks) {
+	l.N, l.Busy, l.Memory, l.Hottest = l.N+o.N, l.Busy+o.Busy, max(l.Memory, o.Memory), max(l.Hottest, o.Hottest)
+}
+
+// Use returns what the looks tell of a job.
+func (l Looks) Use() (u protocol.Use) {
+	if l.N > 0 {
+		u = protocol.Use{GPU: protocol.Milli(l.Busy / l.N), GPUMemory: l.Memory, Temperature: l.Hottest}
+	}
+	return u
+}
+
+// wrong reports whether looks cannot be.
+func (l Looks) wrong() bool {
+	return l.N < 0 || l.N > 1<<40 || l.Busy < 0 || l.Busy > 1000*l.N || l.Memory < 0 || l.Memory > 1<<24 || l.Hottest < -100 || l.Hottest > 200
 }
 
 // Add counts energy that was drawn evenly from one instant to another, not before
@@ -117,11 +153,15 @@ type written struct {
 	Final    bool                            `json:"final,omitempty"`
 	Missing  string                          `json:"missing,omitempty"`
 	Counters map[string]protocol.Millijoules `json:"counters_mj,omitempty"`
+	Looks    *Looks                          `json:"looks,omitempty"`
 }
 
 // Text writes a tally as JSON.
 func (t Tally) Text() string {
 	w := written{Version: 1, Until: int64(t.Until), Final: t.Final, Missing: t.Missing, Counters: t.Counters}
+	if t.Looks != (Looks{}) {
+		w.Looks = &t.Looks
+	}
 	for _, s := range t.Drew {
 		w.Hours = append(w.Hours, [2]int64{int64(s.Hour), int64(s.Energy)})
 	}
@@ -143,6 +183,11 @@ func Read(text string) (Tally, error) {
 		return Tally{}, fmt.Errorf("meter: version %d with %d hours until %d: want version 1 and at most %d hours", w.Version, len(w.Hours), w.Until, mostHours)
 	}
 	t := Tally{Until: protocol.Time(w.Until), Final: w.Final, Missing: w.Missing, Counters: w.Counters}
+	if w.Looks != nil {
+		if t.Looks = *w.Looks; t.Looks.wrong() {
+			return Tally{}, fmt.Errorf("meter: looks %+v: want means up to 1000, and figures that a card can have", t.Looks)
+		}
+	}
 	for i, h := range w.Hours {
 		if h[0] < 0 || h[0]%hour != 0 || h[1] < 0 || h[1] > mostEnergy || i > 0 && h[0] <= w.Hours[i-1][0] || h[0] > w.Until {
 			return Tally{}, fmt.Errorf("meter: hours[%d]: [%d, %d]: want hours in order up to until_ms, and 0 to %d millijoules", i, h[0], h[1], int64(mostEnergy))

@@ -28,6 +28,9 @@ func TestNothingIsLostBetweenHours(t *testing.T) {
 		}
 		y.Until, y.Final = at, rapid.Bool().Draw(t, "final")
 		y.Counters = map[string]protocol.Millijoules{"GPU-1": sum}
+		for range rapid.IntRange(0, 3).Draw(t, "looks") {
+			y.Looks.See(protocol.Milli(rapid.IntRange(-5, 1005).Draw(t, "busy")), protocol.MiB(rapid.IntRange(0, 80_000).Draw(t, "memory")), rapid.IntRange(0, 110).Draw(t, "hot"))
+		}
 		if y.Total() != sum {
 			t.Fatalf("%v sums to %d, want %d", y.Drew, y.Total(), sum)
 		}
@@ -41,6 +44,25 @@ func TestNothingIsLostBetweenHours(t *testing.T) {
 			t.Fatalf("Read(%s) = %+v, %v; want %+v", y.Text(), got, err, y)
 		}
 	})
+}
+
+func TestLooksTellTheMeanAndTheMost(t *testing.T) {
+	var a, b Looks
+	a.See(900, 4000, 60)
+	a.See(700, 9000, 71)
+	b.See(200, 100, 50)
+	a.And(b)
+	if got, want := a.Use(), (protocol.Use{GPU: 600, GPUMemory: 9000, Temperature: 71}); got != want {
+		t.Errorf("Use = %+v; want %+v", got, want)
+	}
+	if (Looks{}).Use() != (protocol.Use{}) {
+		t.Error("without a look something is told")
+	}
+	for _, bad := range []string{`{"v":1,"looks":{"n":1,"busy_milli":1001}}`, `{"v":1,"looks":{"n":-1}}`, `{"v":1,"looks":{"hottest_c":900}}`} {
+		if y, err := Read(bad); err == nil {
+			t.Errorf("Read(%s) = %+v", bad, y)
+		}
+	}
 }
 
 func TestAnHourGetsItsPart(t *testing.T) {
