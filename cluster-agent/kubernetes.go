@@ -68,7 +68,9 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 		}
 		*d.to = v
 	}
-	x.Queue = c.Queue.config()
+	if x.Queue, err = c.Queue.config(); err != nil {
+		return site.Config{}, err
+	}
 	return x.Parties()
 }
 

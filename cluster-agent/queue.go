@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/site"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/clusters"
 )
 
@@ -13,14 +16,29 @@ import (
 type queueConfig struct {
 	Kubeconfig string   `yaml:"kubeconfig"`
 	Namespaces []string `yaml:"namespaces"`
+	Kueue      *struct {
+		Clusters map[string]string `yaml:"clusters"`
+		Run      string            `yaml:"run"`
+	} `yaml:"kueue"`
 }
 
 // config is what a queue is told; nil if there is none.
-func (q *queueConfig) config() *queue.Config {
-	if q == nil {
-		return nil
+func (q *queueConfig) config() (*queue.Config, error) {
+	switch {
+	case q == nil:
+		return nil, nil
+	case q.Kueue == nil:
+		return new(queue.Config), nil
 	}
-	return new(queue.Config)
+	k := &queue.Kueue{Clusters: q.Kueue.Clusters}
+	if text := q.Kueue.Run; text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < time.Second || d > protocol.MaxRun {
+			return nil, fmt.Errorf("cluster-agent: queue: kueue: run: %q: want a time span from 1s to 720h, such as 1h30m", text)
+		}
+		k.Run = d
+	}
+	return &queue.Config{Kueue: k}, nil
 }
 
 // hub makes the only party of a site that runs nothing itself: its queue.
@@ -29,7 +47,10 @@ func (c config) hub(log *slog.Logger) (site.Config, error) {
 	if err := to.Connect(c.Queue.Kubeconfig); err != nil {
 		return site.Config{}, err
 	}
-	q := c.Queue.config()
+	q, err := c.Queue.config()
+	if err != nil {
+		return site.Config{}, err
+	}
 	q.Site, q.Namespaces, q.Log = c.Site, c.Queue.Namespaces, log
 	q.Client, q.Dynamic = to.Client, to.Dynamic
 	return site.Config{Site: c.Site, Folder: c.Folder, Queue: clusters.RunQueue(*q)}, nil

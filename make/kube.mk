@@ -2,7 +2,7 @@
 # ~/.cache, so that only the first run pays for it.
 KUBETEST ?= .
 
-.PHONY: kube-plane test-kube bench-kube test-chart
+.PHONY: kube-plane test-kube test-kueue bench-kube test-chart
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
@@ -11,6 +11,10 @@ kube-plane:
 ## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
 test-kube:
 	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./scenarios/clusters
+
+## test-kueue: Kueue itself on three planes, and our dispatcher (builds Kueue once: five minutes of one core)
+test-kueue:
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) GRIDBID_KUEUE=$$(internal/plane/kueue/build.sh) $(GO) test -tags kube,kueue -count=1 -timeout 15m -run Kueue ./scenarios/clusters
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:

@@ -20,6 +20,11 @@ import (
 // keep its room, and say how it does.
 func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstructured) (again time.Duration, err error) {
 	r.seen = r.seen || u != nil
+	if u == nil {
+		h.mu.Lock()
+		u = r.lent.last
+		h.mu.Unlock()
+	}
 	if r.leaving == nil && u != nil {
 		if _, ok := r.kind.done.is(u); ok {
 			return 0, h.exit(ctx, r, h.podsOf(r), "")
@@ -36,7 +41,7 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 	case r.since == 0 && left <= 0:
 		h.leave(r, protocol.Unfinished, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.Patience))
 	case u == nil:
-		return time.Second, h.claim(ctx, r)
+		return 500 * time.Millisecond, h.claim(ctx, r)
 	default:
 		h.noticeStart(r)
 	}
@@ -44,6 +49,17 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 		return h.takeDown(ctx, r, nil)
 	}
 	return max(left, 0), nil
+}
+
+// final keeps the end of an object that Kueue may take away before we look.
+func (h *Hands) final(k *kind, u *unstructured.Unstructured) {
+	_, done := k.done.is(u)
+	_, failed := k.failed.is(u)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.runs[u.GetLabels()[LabelRun]]; r != nil && r.lent.kueue != "" && (done || failed) {
+		r.lent.last = u
+	}
 }
 
 // noticeStart says that a run has started when a pod of it runs.

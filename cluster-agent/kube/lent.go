@@ -22,8 +22,9 @@ import (
 // suspended and let us release, or one that Kueue makes and releases. We never
 // delete either.
 type loan struct {
-	object string // its name
-	kueue  string // the Workload that Kueue makes it for; "" if the owner's
+	object string                     // its name
+	kueue  string                     // the Workload that Kueue makes it for; "" if the owner's
+	last   *unstructured.Unstructured // as it ended; Kueue then takes it away
 }
 
 // prebuilt is the label by which Kueue ties a Job to a Workload.

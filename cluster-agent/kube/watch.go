@@ -120,6 +120,7 @@ func (h *Hands) follow(ctx context.Context, k *kind) error {
 		in := f.ForResource(k.resource()).Informer()
 		on(in, func(o any) {
 			u := o.(*unstructured.Unstructured)
+			h.final(k, u)
 			h.queue.Add(u.GetLabels()[LabelRun])
 		})
 		f.Start(ctx.Done())

@@ -124,18 +124,34 @@ func (p *Plane) Stop() {
 	p.procs = nil
 }
 
-// run starts a process and waits until it answers.
+// run starts a process of the control plane and waits until it answers.
 func (p *Plane) run(ctx context.Context, name string) error {
-	log, err := os.OpenFile(p.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	x, err := p.launch(name, filepath.Join(p.opts.Assets, name), p.args(name))
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(p.opts.Assets, name), p.args(name)...)
+	return p.await(ctx, x, p.health(name))
+}
+
+// Add starts one process more, which knows the plane by the environment variable
+// KUBECONFIG. It ends with the plane; its log is NAME.log in the plane's folder.
+func (p *Plane) Add(name, binary string, args ...string) error {
+	_, err := p.launch(name, binary, args)
+	return err
+}
+
+func (p *Plane) launch(name, binary string, args []string) (*process, error) {
+	log, err := os.OpenFile(p.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, p.opts.Dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Kubeconfig)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test
 	if err := cmd.Start(); err != nil {
 		log.Close()
-		return err
+		return nil, err
 	}
 	x := &process{name: name, cmd: cmd, done: make(chan struct{})}
 	go func() {
@@ -144,7 +160,7 @@ func (p *Plane) run(ctx context.Context, name string) error {
 		close(x.done)
 	}()
 	p.procs = append(p.procs, x)
-	return p.await(ctx, x, p.health(name))
+	return x, nil
 }
 
 // args are those of each process. Durability is given up for speed.

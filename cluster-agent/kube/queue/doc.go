@@ -1,6 +1,6 @@
 // Package queue takes in what people of a site put into their own cluster, and
 // has it run wherever the market says: suspended Jobs that carry the label of the
-// queue.
+// queue, and Workloads for which Kueue asks where they should run.
 //
 // It remembers nothing that the cluster does not. When a Job is taken in, the time
 // of that is written on it, together with a finalizer; what is submitted follows

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +29,7 @@ type Config struct {
 	Client     kubernetes.Interface
 	Dynamic    dynamic.Interface
 	Namespaces []string      // where it looks; default "default"
+	Kueue      *Kueue        // Workloads are taken in as well; nil: they are not
 	Runs       bool          // the site runs jobs in this cluster
 	Sharing    kube.Sharing  // how, if it does; default DRA
 	Every      time.Duration // between questions how a job stands; default 1m
@@ -70,6 +72,10 @@ type Queue struct {
 	mu   sync.Mutex
 	news map[protocol.JobID]*news
 	jobs map[string]cache.Indexer // by namespace
+
+	workloads map[string]cache.Indexer // the same
+	checks    admission
+	told      map[types.UID]string // of each Workload, in words
 }
 
 // news is what the market said of a job in this life.
@@ -90,12 +96,15 @@ func New(cfg Config) *Queue {
 	return &Queue{
 		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Queue(cfg.Site), Life: cfg.Life},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
-		news:  make(map[protocol.JobID]*news), jobs: make(map[string]cache.Indexer),
+		news:  make(map[protocol.JobID]*news), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), told: make(map[types.UID]string),
 	}
 }
 
-// ofJob begins the key of a Job; its namespace and its name follow.
-const ofJob = "job/"
+// What keys of objects begin with; namespace and name follow.
+const (
+	ofJob      = "job/"
+	ofWorkload = "workload/"
+)
 
 // Run lets a queue live at port until ctx ends or the port does, and returns why.
 // It waits for an API server that does not answer.
@@ -137,6 +146,9 @@ func (q *Queue) watch(ctx context.Context) error {
 		q.jobs[space] = in.GetIndexer()
 		f.Start(ctx.Done())
 		synced = append(synced, in.HasSynced)
+	}
+	if q.cfg.Kueue != nil {
+		synced = append(synced, q.watchKueue(ctx)...)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return fmt.Errorf("queue: %w while waiting for the API server", ctx.Err())
@@ -182,6 +194,9 @@ func (q *Queue) work(ctx context.Context) {
 // attend does what an object needs next, and returns when to look again if nothing
 // happens before.
 func (q *Queue) attend(ctx context.Context, key string) (again time.Duration, err error) {
+	if name, ok := strings.CutPrefix(key, ofWorkload); ok {
+		return q.attendWorkload(ctx, name)
+	}
 	name := strings.TrimPrefix(key, ofJob)
 	space, _, _ := strings.Cut(name, "/")
 	o, ok, _ := q.jobs[space].GetByKey(name)

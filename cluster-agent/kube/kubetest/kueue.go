@@ -1,0 +1,173 @@
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Names by which Kueue finds its own things.
+const (
+	kueueSpace   = "kueue-system"
+	kueueService = "kueue-webhook-service"
+	kueueSecret  = "kueue-webhook-server-cert"
+)
+
+// Kueue installs Kueue in a cluster as it is published, from the folder that
+// internal/plane/kueue/build.sh prints, and starts its controller. A dispatcher
+// chooses the clusters of MultiKueue; "" is Kueue's own.
+func (c *Cluster) Kueue(assets, dispatcher string) {
+	c.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	c.Must(err)
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	c.Apply(fmt.Sprintf(`
+{apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s}, spec: {type: ExternalName, externalName: localhost}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: %[3]s, namespace: %[1]s}}
+`, kueueSpace, kueueService, kueueSecret))
+	service := map[string]any{"namespace": kueueSpace, "name": kueueService, "port": int64(port)}
+	c.installKueue(assets, service)
+	dir := filepath.Join(c.TempDir(), "kueue")
+	certs := filepath.Join(dir, "certs")
+	c.Must(os.MkdirAll(certs, 0o700))
+	config := filepath.Join(dir, "config.yaml")
+	c.Must(os.WriteFile(config, fmt.Appendf(nil, `apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: %s
+health: {healthProbeBindAddress: "0"}
+metrics: {bindAddress: "0"}
+webhook: {host: 127.0.0.1, port: %d, certDir: %q}
+leaderElection: {leaderElect: false}
+featureGates: {VisibilityOnDemand: false}
+internalCertManagement: {enable: true, webhookServiceName: %s, webhookSecretName: %s}
+integrations: {frameworks: [batch/job]}
+multiKueue: {gcInterval: 0s, workerLostTimeout: 15m%s}
+`, kueueSpace, port, certs, kueueService, kueueSecret, dispatcherLine(dispatcher)), 0o600))
+	c.Must(c.Add("kueue", filepath.Join(assets, "kueue"), "--config="+config, "--zap-log-level=2"))
+	go c.mount(certs)
+}
+
+func dispatcherLine(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", dispatcherName: " + name
+}
+
+// mount copies Kueue's certificates into files, as a kubelet would.
+func (c *Cluster) mount(dir string) {
+	for ctx := c.Context(); ctx.Err() == nil; {
+		s, err := c.Client.CoreV1().Secrets(kueueSpace).Get(ctx, kueueSecret, metav1.GetOptions{})
+		if err == nil {
+			for name, data := range s.Data {
+				_ = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// installKueue creates its definitions, and the webhooks for what is used here.
+func (c *Cluster) installKueue(assets string, service map[string]any) {
+	c.Helper()
+	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
+	c.Must(err)
+	converted := []string{"localqueues", "clusterqueues", "workloads", "cohorts", "multikueueclusters"}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		c.Must(err)
+		u := &unstructured.Unstructured{}
+		c.Must(yaml.Unmarshal(text, &u.Object))
+		if plural, _, _ := strings.Cut(u.GetName(), "."); slices.Contains(converted, plural) {
+			c.Must(unstructured.SetNestedMap(u.Object, map[string]any{
+				"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": with(service, "/convert")}},
+			}, "spec", "conversion"))
+		}
+		c.create(u)
+	}
+	text, err := os.ReadFile(filepath.Join(assets, "webhooks.yaml"))
+	c.Must(err)
+	for _, part := range strings.Split(string(text), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
+		u.SetName("kueue-" + u.GetName())
+		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
+		c.Must(err)
+		var kept []any
+		for _, h := range hooks {
+			name, _, _ := strings.Cut(h.(map[string]any)["name"].(string)[1:], ".")
+			if slices.Contains([]string{"job", "workload", "clusterqueue", "cohort", "resourceflavor"}, name) {
+				s := h.(map[string]any)["clientConfig"].(map[string]any)
+				s["service"] = with(service, s["service"].(map[string]any)["path"].(string))
+				kept = append(kept, h)
+			}
+		}
+		c.Must(unstructured.SetNestedSlice(u.Object, kept, "webhooks"))
+		c.create(u)
+	}
+}
+
+func with(service map[string]any, path string) map[string]any {
+	s := map[string]any{"path": path}
+	for k, v := range service {
+		s[k] = v
+	}
+	return s
+}
+
+// Apply creates objects of YAML documents.
+func (c *Cluster) Apply(text string) {
+	c.Helper()
+	for _, part := range strings.Split(text, "\n---\n") {
+		u := &unstructured.Unstructured{}
+		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
+		c.create(u)
+	}
+}
+
+// create creates an object, for half a minute: its kind, or what must admit it, may
+// be on its way.
+func (c *Cluster) create(u *unstructured.Unstructured) {
+	c.Helper()
+	gvk := u.GroupVersionKind()
+	plural := strings.ToLower(gvk.Kind) + "s"
+	if strings.HasSuffix(gvk.Kind, "y") {
+		plural = strings.ToLower(strings.TrimSuffix(gvk.Kind, "y")) + "ies"
+	}
+	gvr := schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: plural}
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	defer cancel()
+	for {
+		var err error
+		if space := u.GetNamespace(); space != "" {
+			_, err = c.Dynamic.Resource(gvr).Namespace(space).Create(ctx, u, metav1.CreateOptions{})
+		} else {
+			_, err = c.Dynamic.Resource(gvr).Create(ctx, u, metav1.CreateOptions{})
+		}
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.Fatal(gvk.Kind, " ", u.GetName(), ": ", err)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A workload is what is read of one of Kueue's: the same in all its versions.
+type workload struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		PodSets []struct {
+			Count    int                    `json:"count"`
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"podSets"`
+		MaximumExecutionTimeSeconds int64 `json:"maximumExecutionTimeSeconds"`
+	} `json:"spec"`
+	Status struct {
+		Conditions      []metav1.Condition `json:"conditions"`
+		AdmissionChecks []struct {
+			Name  string `json:"name"`
+			State string `json:"state"`
+		} `json:"admissionChecks"`
+		NominatedClusterNames []string `json:"nominatedClusterNames"`
+		ClusterName           string   `json:"clusterName"`
+	} `json:"status"`
+
+	object map[string]any
+}
+
+// workload returns a Workload by namespace and name; nil if there is none.
+func (q *Queue) workload(name string) (*workload, error) {
+	space, _, _ := strings.Cut(name, "/")
+	o, ok, _ := q.workloads[space].GetByKey(name)
+	if !ok {
+		return nil, nil
+	}
+	w := &workload{object: o.(*unstructured.Unstructured).Object}
+	data, err := json.Marshal(w.object)
+	if err == nil {
+		err = json.Unmarshal(data, w)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("queue: Workload %s: %w", name, err)
+	}
+	return w, nil
+}
+
+func (w *workload) is(condition string) bool { return w.since(condition) != 0 }
+
+// since is when a condition became true; 0 if it is not.
+func (w *workload) since(condition string) protocol.Time {
+	for _, c := range w.Status.Conditions {
+		if c.Type == condition && c.Status == metav1.ConditionTrue {
+			return protocol.At(c.LastTransitionTime.Time)
+		}
+	}
+	return 0
+}
+
+// owner is the Job that a Workload is for, or nil.
+func (w *workload) owner() *metav1.OwnerReference {
+	if o := metav1.GetControllerOf(w); o != nil && o.Kind == "Job" && o.APIVersion == "batch/v1" {
+		return o
+	}
+	return nil
+}
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// kueueOwns is the manager in whose name Kueue keeps what it says of admission.
+const kueueOwns = "kueue-admission"
+
+// nominate names the cluster that a Workload is to go to. Kueue takes that back
+// itself when the cluster has admitted it, and may only do so if the field is its
+// own: so it is applied in Kueue's name, together with all else that is, unless it
+// changed meanwhile.
+func (q *Queue) nominate(ctx context.Context, w *workload, cluster string) error {
+	status, err := owned(w, kueueOwns)
+	if err != nil {
+		return fmt.Errorf("queue: Workload %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	status["nominatedClusterNames"] = []any{cluster}
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": w.object["apiVersion"], "kind": w.object["kind"], "status": status,
+		"metadata": map[string]any{"name": w.Name, "namespace": w.Namespace, "uid": w.UID, "resourceVersion": w.ResourceVersion},
+	})
+	if err != nil {
+		return err
+	}
+	force := true
+	_, err = q.cfg.Dynamic.Resource(kueues("workloads")).Namespace(w.Namespace).Patch(ctx, w.Name, types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: kueueOwns, Force: &force}, "status")
+	return err
+}
+
+// owned returns what a manager has applied to a Workload's status.
+func owned(w *workload, manager string) (map[string]any, error) {
+	out := map[string]any{}
+	for _, m := range w.ManagedFields {
+		if m.Manager != manager || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "status" || m.FieldsV1 == nil {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(m.FieldsV1.Raw, &fields); err != nil {
+			return nil, fmt.Errorf("its managed fields: %w", err)
+		}
+		under, _ := fields["f:status"].(map[string]any)
+		if v, ok := pick(w.object["status"], under).(map[string]any); ok {
+			out = v
+		}
+	}
+	return out, nil
+}
+
+// pick returns the part of a value that a set of managed fields covers: "f:x" is a
+// field, "k:{...}" the element of a list with those keys, "v:..." a value in it.
+// A set without any of those covers all.
+func pick(v any, fields map[string]any) any {
+	deeper := false
+	for k := range fields {
+		deeper = deeper || k != "."
+	}
+	if !deeper {
+		return v
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, under := range fields {
+			name, ok := strings.CutPrefix(k, "f:")
+			if inner, there := x[name]; ok && there {
+				set, _ := under.(map[string]any)
+				out[name] = pick(inner, set)
+			}
+		}
+		return out
+	case []any:
+		return elements(x, fields)
+	}
+	return v
+}
+
+func elements(list []any, fields map[string]any) any {
+	out := []any{}
+	for _, e := range list {
+		m, isMap := e.(map[string]any)
+		for k, under := range fields {
+			text, ok := strings.CutPrefix(k, "k:")
+			var keys map[string]any
+			if !ok || !isMap || json.Unmarshal([]byte(text), &keys) != nil {
+				if text, ok = strings.CutPrefix(k, "v:"); ok && !isMap && fmt.Sprintf("%q", e) == text {
+					out = append(out, e)
+				}
+				continue
+			}
+			same := true
+			for name, want := range keys {
+				same = same && fmt.Sprint(m[name]) == fmt.Sprint(want)
+			}
+			if same {
+				set, _ := under.(map[string]any)
+				out = append(out, pick(e, set))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package queue
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const aStatus = `{"admission":{"clusterQueue":"gpus"},"conditions":[{"type":"QuotaReserved","status":"True","reason":"QuotaReserved"},{"type":"gridbid.io/Placed","status":"False"}],
+"admissionChecks":[{"name":"sites","state":"Pending"}],"nominatedClusterNames":["lyon"],"other":{"deep":[1,2]}}`
+
+func picked(t *testing.T, fields string) any {
+	t.Helper()
+	var status, set map[string]any
+	for text, to := range map[string]*map[string]any{aStatus: &status, fields: &set} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pick(status, set)
+}
+
+func TestWhatAManagerOwnsIsPicked(t *testing.T) {
+	for fields, want := range map[string]string{
+		`{"f:admission":{"f:clusterQueue":{}},"f:nominatedClusterNames":{}}`:                          `{"admission":{"clusterQueue":"gpus"},"nominatedClusterNames":["lyon"]}`,
+		`{"f:conditions":{"k:{\"type\":\"QuotaReserved\"}":{".":{},"f:type":{},"f:status":{}}}}`:      `{"conditions":[{"type":"QuotaReserved","status":"True"}]}`,
+		`{"f:admissionChecks":{".":{},"k:{\"name\":\"sites\"}":{".":{},"f:name":{}}},"f:nowhere":{}}`: `{"admissionChecks":[{"name":"sites"}]}`,
+		`{"f:other":{}}`: `{"other":{"deep":[1,2]}}`,
+		`{"f:nominatedClusterNames":{"v:\"lyon\"":{},"v:\"oslo\"":{}}}`: `{"nominatedClusterNames":["lyon"]}`,
+	} {
+		var is any
+		if err := json.Unmarshal([]byte(want), &is); err != nil {
+			t.Fatal(err)
+		}
+		if got := picked(t, fields); !reflect.DeepEqual(got, is) {
+			t.Errorf("of %s: %v; want %v", fields, got, is)
+		}
+	}
+}
+
+func TestOnlyWhatIsAppliedToTheStatusIsOwned(t *testing.T) {
+	w := &workload{}
+	var status map[string]any
+	if err := json.Unmarshal([]byte(aStatus), &status); err != nil {
+		t.Fatal(err)
+	}
+	w.object = map[string]any{"status": status}
+	entry := func(manager string, op metav1.ManagedFieldsOperationType, sub, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, Subresource: sub, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	w.ManagedFields = []metav1.ManagedFieldsEntry{
+		entry("other", metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:other":{}}}`),
+		entry(kueueOwns, metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:conditions":{}}}`),
+		entry(kueueOwns, metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:admission":{"f:clusterQueue":{}}}}`),
+	}
+	if got, err := owned(w, kueueOwns); err != nil || !reflect.DeepEqual(got, map[string]any{"admission": map[string]any{"clusterQueue": "gpus"}}) {
+		t.Errorf("owns %v, %v", got, err)
+	}
+	w.ManagedFields[2].FieldsV1.Raw = []byte("{")
+	if _, err := owned(w, kueueOwns); err == nil {
+		t.Error("fields that cannot be read are taken for none")
+	}
+}
+
+// Whatever stands in managed fields, nothing is picked that is not there.
+func FuzzPick(f *testing.F) {
+	f.Add(`{"f:conditions":{"k:{\"type\":\"QuotaReserved\"}":{"f:status":{}},"v:1":{},"k:{":{}}}`)
+	f.Fuzz(func(t *testing.T, fields string) {
+		var status, set map[string]any
+		if json.Unmarshal([]byte(fields), &set) != nil {
+			return
+		}
+		if err := json.Unmarshal([]byte(aStatus), &status); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := pick(status, set).(map[string]any); !ok || len(got) > len(status) {
+			t.Errorf("picked %v", got)
+		}
+	})
+}
