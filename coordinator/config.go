@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/internal/process"
@@ -37,6 +38,7 @@ type config struct {
 	NATS     *natsbus.AccessFile `yaml:"nats"`
 	Host     string              `yaml:"host"`
 	Notebook string              `yaml:"notebook"`
+	People   string              `yaml:"people_file"`
 	Lease    span                `yaml:"lease"`
 	Keep     span                `yaml:"keep"`
 	Market   marketConfig        `yaml:"market"`
@@ -98,6 +100,7 @@ func load(file string) (config, error) {
 	}
 	dir := filepath.Dir(file)
 	c.Model = c.Model.under(dir)
+	c.People = process.Under(dir, c.People)
 	c.NATSFile, c.Host = process.Under(dir, c.NATSFile), process.Under(dir, c.Host)
 	if c.NATS != nil {
 		c.NATS.Access = c.NATS.Access.Under(dir)
@@ -106,6 +109,18 @@ func load(file string) (config, error) {
 		return c, p.Fault([]string{"lease"}, "want whole seconds")
 	}
 	return c, nil
+}
+
+// people returns who may confirm a policy; nil if no file says so.
+func (c config) people() ([]desk.Person, error) {
+	if c.People == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.People)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: people_file: %w", err)
+	}
+	return desk.ReadPeople(c.People, text)
 }
 
 // access returns how the server is reached.

@@ -71,6 +71,7 @@ type setup struct {
 	access natsbus.AccessFile
 	advice market.Advice
 	judge  func(context.Context, bus.Port, uint32) error // nil: there is none
+	people []desk.Person                                 // who may confirm a policy; nil: names are believed
 	log    *slog.Logger
 }
 
@@ -107,6 +108,9 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if s.advice, s.judge, err = c.Model.open(); err != nil {
 		return s, err
 	}
+	if s.people, err = c.people(); err != nil {
+		return s, err
+	}
 	s.access, err = c.access()
 	return s, err
 }
@@ -126,6 +130,11 @@ func (s setup) serve(ctx context.Context) error {
 	tele.Watch(hub)
 	hub.Limits = natsbus.SiteLimits()
 	d := desk.New()
+	if s.people != nil {
+		d.Know(s.people)
+	} else {
+		s.log.Info("no people_file: whoever may log in here may confirm a policy, under any name")
+	}
 	listener, err := net.Listen("tcp", s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

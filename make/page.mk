@@ -4,11 +4,12 @@ PAGE ?= .gridbid/page
 
 .PHONY: test-page bench-page
 
-## test-page: drive the page in Chromium, and keep screenshots (needs chromium)
+## test-page: drive the page in Chromium, that of a coordinator in a process of its own too, and keep screenshots (needs chromium)
 test-page:
 	mkdir -p $(PAGE)
 	$(GO) run ./cmd/gridbid replay --policy auction,home-fifo --no-bound --bus mem --run $(PAGE)/run > $(PAGE)/run.txt
 	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./coordinator/web -pictures $(abspath $(PAGE)) -ledger $(abspath $(PAGE))/run/auction.ledger
+	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./internal/chaos -pictures $(abspath $(PAGE))
 
 ## bench-page: how fast a day of 10,000 decisions is shown, and a feed of 50 a second (needs chromium)
 bench-page:

@@ -126,6 +126,7 @@ var grown = []struct {
 	{"exited-use", said(Exited{Job: "philly-17", Epoch: 3, Use: Use{GPU: 870, Temperature: 71}})},
 	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
 	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
+	{"policy-proved", said(Policy{Version: 3, By: "ada", Second: "ben", Said: "remove R-2", Proved: true})},
 	{"exited-estimated", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
 	{"lost-estimated", said(Lost{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
 	{"done-estimated", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},

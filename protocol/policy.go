@@ -12,7 +12,8 @@ type (
 		Rules   []Rule `msgpack:"r,omitempty"` // all that are in force, also those of before
 		By      string `msgpack:"b"`           // who confirmed it
 		Second  string `msgpack:"s,omitempty"`
-		Said    string `msgpack:"w,omitempty"` // the words that it was made from
+		Said    string `msgpack:"w,omitempty"`  // the words that it was made from
+		Proved  bool   `msgpack:"pv,omitempty"` // By and Second each showed a token of their own; else they are names as given
 	}
 
 	// Rule is one rule of a policy: a preference, or a hard rule. Whom, where and

@@ -50,6 +50,9 @@ func (f *deskFlags) ask(ctx context.Context, method, path, kind string, body []b
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
+	if token := os.Getenv("GRIDBID_TOKEN"); token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return fmt.Errorf("no coordinator answers at %s; start one with `gridbid up`, or say --at: %w", f.at, err)

@@ -44,7 +44,7 @@ would have done on a day; then confirm it, and it is in force.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicySayCommand(), newPolicyApplyCommand(), newPolicyShowCommand())
+	cmd.AddCommand(newPolicySayCommand(), newPolicyApplyCommand(), newPolicySecondCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
 	return cmd
 }
 
@@ -305,7 +305,9 @@ coordinator. It is void if another policy came into force since. Removing or
 changing a hard rule takes a second person, and stands alone.
 
 What is in force is an entry of the ledger, with the words and who confirmed
-them. The desk serves this machine alone, and believes the names it is given.`,
+them. A coordinator with people_file asks for your token, in $GRIDBID_TOKEN; then
+a loosening waits until another person says "gridbid policy second" with his own.
+One without serves its own machine alone, and believes the names it is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !strings.HasPrefix(args[0], "p-") || strings.ContainsAny(args[0], `/\.`) {
@@ -323,16 +325,12 @@ them. The desk serves this machine alone, and believes the names it is given.`,
 			if err != nil {
 				return err
 			}
-			var p protocol.Policy
-			if err := f.ask(cmd.Context(), http.MethodPost, "/v1/policy", "application/json", body, &p); err != nil {
-				return fmt.Errorf("policy: %w", err)
-			}
-			return showPolicy(cmd.OutOrStdout(), p, f.json)
+			return confirm(cmd, &f, "/v1/policy", body)
 		},
 	}
 	f.flags(cmd, false)
-	cmd.Flags().StringVar(&by, "by", "", "who confirms it")
-	cmd.Flags().StringVar(&second, "second", "", "who agrees, where a hard rule is loosened")
+	cmd.Flags().StringVar(&by, "by", "", "who confirms it; a token tells by itself")
+	cmd.Flags().StringVar(&second, "second", "", "who agrees, where a hard rule is loosened and no tokens are asked for")
 	return cmd
 }
 
@@ -366,7 +364,11 @@ func showPolicy(out io.Writer, p protocol.Policy, asJSON bool) error {
 	if p.Second != "" {
 		by += " and " + phrase.Clean(p.Second)
 	}
-	if _, err := fmt.Fprintf(out, "version %d, by %s\n", p.Version, by); err != nil {
+	how := "names as given; nobody checked them"
+	if p.Proved {
+		how = "by tokens of their own"
+	}
+	if _, err := fmt.Fprintf(out, "version %d, by %s (%s)\n", p.Version, by, how); err != nil {
 		return err
 	}
 	for _, r := range p.Rules {

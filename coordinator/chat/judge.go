@@ -122,6 +122,11 @@ func (l *Log) policyLog(_ Query, a *Answer) {
 		by += " and " + name(last.Second)
 	}
 	a.say("The last change, at %s, was by %s: version %d.", phrase.Clock(last.at), by, last.Version)
+	if last.Proved {
+		a.say("Whoever confirmed it showed a token of their own.")
+	} else {
+		a.say("Names are as they were given; nobody checked them.")
+	}
 	if last.Said != "" {
 		a.say("Its words were: %q.", phrase.Clean(last.Said))
 	}

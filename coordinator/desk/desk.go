@@ -25,6 +25,9 @@ type Desk struct {
 	board   *board.Board
 	leading bool
 	mouth   protocol.Mouth
+	waiting []Waiting // for a second person, oldest first
+
+	people map[string]string // name by the hash of a token; nil: nobody is known, and names are believed
 }
 
 // New returns a desk of a coordinator that stands by.
@@ -37,7 +40,7 @@ func (d *Desk) Errands() <-chan bus.Errand { return d.errands }
 func (d *Desk) Clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.board, d.leading = new(board.Board), false
+	d.board, d.leading, d.waiting = new(board.Board), false, nil
 }
 
 // Restore takes in a fact of an earlier term.

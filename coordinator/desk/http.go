@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/internal/local"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -34,6 +33,8 @@ func (d *Desk) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/auctions", d.auctions)
 	mux.HandleFunc("GET /v1/policy", d.inForce)
 	mux.HandleFunc("POST /v1/policy", d.govern)
+	mux.HandleFunc("GET /v1/policy/waiting", d.waits)
+	mux.HandleFunc("POST /v1/policy/waiting/{id}", d.second)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return here(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, patience, `{"error":"desk: no answer in time; try again"}`)))
@@ -43,13 +44,7 @@ func (d *Desk) Handler() http.Handler {
 // here is known by the host that it asks for.
 func here(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		ip, err := netip.ParseAddr(host)
-		from, bad := netip.ParseAddrPort(r.RemoteAddr)
-		if host != "localhost" && (err != nil || !ip.IsLoopback()) || bad != nil || !from.Addr().Unmap().IsLoopback() {
+		if _, own := local.Host(r.Host); !own || !local.From(r.RemoteAddr) {
 			fail(w, http.StatusForbidden, errors.New("desk: only this machine is served, under its own name"))
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/board"
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -16,8 +17,8 @@ import (
 type Wish struct {
 	Change policy.Change `json:"change"`
 	Said   string        `json:"said"`
-	By     string        `json:"by"`
-	Second string        `json:"second,omitempty"`
+	By     string        `json:"by"`               // who; may be left out where a token tells
+	Second string        `json:"second,omitempty"` // believed where nobody is known by a token
 }
 
 // inForce answers with the policy in force; version 0 is none.
@@ -34,9 +35,15 @@ func (d *Desk) policy() (p protocol.Policy) {
 }
 
 // govern puts a change of policy in force, if it was made against the one that
-// is.
+// is. Where people are known by their tokens, one that loosens a hard rule waits
+// for the token of another.
 func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
+		return
+	}
+	who, err := d.who(r)
+	if err != nil {
+		fail(w, http.StatusUnauthorized, err)
 		return
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
@@ -51,11 +58,107 @@ func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, fmt.Errorf("desk: policy: %w", err))
 		return
 	}
+	if d.people == nil {
+		d.confirm(w, r, wish, false)
+		return
+	}
+	if wish.By != "" && wish.By != who || wish.Second != "" {
+		fail(w, http.StatusForbidden, fmt.Errorf("desk: policy: the token is that of %s, who can confirm for nobody else; a second person does so himself", who))
+		return
+	}
+	wish.By = who
+	was := d.policy()
+	if !slices.ContainsFunc(wish.Change.Ops, func(o policy.Op) bool { return policy.Class(was, o) == "loosens" }) {
+		d.confirm(w, r, wish, true)
+		return
+	}
+	if _, err := policy.Apply(was, wish.Change, who, who+" and another", wish.Said); err != nil {
+		fail(w, http.StatusConflict, err)
+		return
+	}
+	answer(w, http.StatusAccepted, d.wait(wish, was))
+}
+
+// A Waiting is a change that one person confirmed, and that waits for a second.
+type Waiting struct {
+	ID   string   `json:"waiting"`
+	By   string   `json:"by"`
+	Said string   `json:"said"`
+	Told []string `json:"told"` // by code, an op each
+
+	wish Wish
+}
+
+// mostWaiting bounds the changes that wait; the oldest goes.
+const mostWaiting = 16
+
+func (d *Desk) wait(wish Wish, was protocol.Policy) Waiting {
+	raw, _ := json.Marshal(wish) // it was read from JSON
+	x := Waiting{ID: "w-" + hash(string(raw))[:6], By: wish.By, Said: wish.Said, wish: wish}
+	for _, o := range wish.Change.Ops {
+		x.Told = append(x.Told, policy.Tell(was, o))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting = append(slices.DeleteFunc(d.waiting, func(y Waiting) bool { return y.ID == x.ID }), x)
+	d.waiting = d.waiting[max(0, len(d.waiting)-mostWaiting):]
+	return x
+}
+
+// waits answers with the changes that wait for a second person.
+func (d *Desk) waits(w http.ResponseWriter, _ *http.Request) {
+	if d.away(w) {
+		return
+	}
+	d.mu.Lock()
+	all := slices.Clone(d.waiting)
+	d.mu.Unlock()
+	answer(w, http.StatusOK, append([]Waiting{}, all...))
+}
+
+// second puts a change in force that waited for another person.
+func (d *Desk) second(w http.ResponseWriter, r *http.Request) {
+	if d.away(w) {
+		return
+	}
+	who, err := d.who(r)
+	if err == nil && who == "" {
+		err = errors.New("desk: this coordinator knows no people, so nothing waits for a second: see people_file in docs/policy.md")
+	}
+	if err != nil {
+		fail(w, http.StatusUnauthorized, err)
+		return
+	}
+	d.mu.Lock()
+	i := slices.IndexFunc(d.waiting, func(x Waiting) bool { return x.ID == r.PathValue("id") })
+	var wish Wish
+	if i >= 0 {
+		wish = d.waiting[i].wish
+	}
+	if i >= 0 && wish.By != who {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
+	}
+	d.mu.Unlock()
+	switch {
+	case i < 0:
+		fail(w, http.StatusNotFound, fmt.Errorf("desk: nothing waits under %q: say it again", r.PathValue("id")))
+	case wish.By == who:
+		fail(w, http.StatusForbidden, fmt.Errorf("desk: %s asked for it himself; it takes another person's token", who))
+	default:
+		wish.Second = who
+		d.confirm(w, r, wish, true)
+	}
+}
+
+// confirm says a change to the market. Proved tells that its names were shown by
+// tokens.
+func (d *Desk) confirm(w http.ResponseWriter, r *http.Request, wish Wish, proved bool) {
 	p, err := policy.Apply(d.policy(), wish.Change, wish.By, wish.Second, wish.Said)
 	if err != nil {
 		fail(w, http.StatusConflict, err)
 		return
 	}
+	p.Proved = proved
 	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return p }); err != nil {
 		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be in force; ask for the policy: %w", err))
 		return

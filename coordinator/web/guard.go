@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/gridbid/gridbid/internal/local"
 )
 
 // cookie keeps a browser signed in. It holds a sign of the token, not the token.
@@ -23,7 +23,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		switch {
 		case !s.knows(r.Host):
 			http.Error(w, "web: this page is not served under that name; start it with --host NAME", http.StatusMisdirectedRequest)
-		case s.opts.Token == "" && !isLoopback(r.RemoteAddr):
+		case s.opts.Token == "" && !local.From(r.RemoteAddr):
 			http.Error(w, "web: only this machine is served without a token", http.StatusForbidden)
 		case s.opts.Token == "" || s.signedIn(r):
 			next.ServeHTTP(w, r)
@@ -43,20 +43,11 @@ func (s *server) guard(next http.Handler) http.Handler {
 
 // knows reports whether the page may be asked for under a host's name.
 func (s *server) knows(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
-	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() || host == "localhost" {
+	host, own := local.Host(hostport)
+	if own {
 		return true
 	}
 	return slices.Contains(s.opts.Hosts, host) || s.opts.Token != "" && len(s.opts.Hosts) == 0
-}
-
-func isLoopback(remote string) bool {
-	at, err := netip.ParseAddrPort(remote)
-	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
 func (s *server) sign() string {

@@ -23,6 +23,7 @@ type line struct {
 var plan = []line{
 	{"internal/strict", shell, "", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads files that people write; what they mean is the caller's affair"},
 	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the language alone; buffers are pooled, and short strings read without a copy"},
+	{"internal/local", shell, "", "", "tells what comes from this machine; who serves it decides"},
 	{"internal/process", shell, "", "", "flags, environment and logs of the binaries; it knows no market"},
 	{"bus", shell, "protocol", "", "runs machines by the clock, and carries what they say"},
 	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
@@ -72,14 +73,15 @@ var plan = []line{
 	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
 	{"coordinator/notebook", shell, "protocol bus/journal coordinator/auction coordinator/ledger coordinator/policy coordinator/market", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
 	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
-	{"coordinator/web", shell, "protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
+	{"coordinator/web/webtest", shell, "", "github.com/chromedp/*", "drives a page in a browser, for tests"},
+	{"coordinator/web", shell, "internal/local protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
 	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/decision coordinator/wording", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/rogue", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
 	{"coordinator/board", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
-	{"coordinator/desk", shell, "internal/strict protocol bus coordinator/board coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
+	{"coordinator/desk", shell, "internal/local internal/strict protocol bus coordinator/board coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
 	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/summary coordinator/desk", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/site", shell, "protocol bus bus/membus bus/journal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
 

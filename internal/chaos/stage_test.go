@@ -120,7 +120,7 @@ func newStage(t *testing.T) *stage {
 	for i, who := range []string{"coordinator", "standby"} {
 		at := fmt.Sprintf("127.0.0.1:%d", s.ports[7+i])
 		s.desks = append(s.desks, at)
-		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at)
+		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--notebook", filepath.Join(s.dir, "notebook-"+who))
 		s.coordinators = append(s.coordinators, c)
 		c.start()
 	}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// confirm sends what a person confirms, and shows what is in force then, or what
+// waits for another.
+func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
+	var raw json.RawMessage
+	if err := f.ask(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	var waiting desk.Waiting
+	if err := json.Unmarshal(raw, &waiting); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	out := cmd.OutOrStdout()
+	if waiting.ID != "" {
+		if f.json {
+			return printJSON(out, waiting)
+		}
+		return showWaiting(cmd, []desk.Waiting{waiting})
+	}
+	var p protocol.Policy
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	return showPolicy(out, p, f.json)
+}
+
+func showWaiting(cmd *cobra.Command, all []desk.Waiting) error {
+	out := cmd.OutOrStdout()
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "nothing waits for a second person")
+		return err
+	}
+	for _, x := range all {
+		fmt.Fprintf(out, "%s  by %s: %q\n", phrase.Clean(x.ID), phrase.Clean(x.By), phrase.Clean(x.Said))
+		for _, t := range x.Told {
+			fmt.Fprintf(out, "  %s\n", phrase.Clean(t))
+		}
+		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s\n", phrase.Clean(x.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newPolicySecondCommand() *cobra.Command {
+	var f deskFlags
+	cmd := &cobra.Command{
+		Use:   "second [w-ID]",
+		Short: "agree, as a second person, to a loosening that another confirmed",
+		Long: `Without an id: show what waits for a second person. With one: agree to it, by your
+own token in $GRIDBID_TOKEN; then it is in force. What waits is forgotten when
+another coordinator takes over, or another policy comes into force.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return confirm(cmd, &f, "/v1/policy/waiting/"+url.PathEscape(args[0]), nil)
+			}
+			var all []desk.Waiting
+			if err := f.get(cmd.Context(), "/v1/policy/waiting", &all); err != nil {
+				return fmt.Errorf("policy: %w", err)
+			}
+			if f.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			return showWaiting(cmd, all)
+		},
+	}
+	f.flags(cmd, false)
+	return cmd
+}
+
+func newPolicyPersonCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "person NAME",
+		Short: "give somebody a token to confirm policies with",
+		Long: `Make a token for a person, print it once, and write its hash into the file that
+the coordinator's configuration names as people_file. The coordinator reads it at
+its start.`,
+		Example: `  gridbid policy person ada --file fed/people.json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all []desk.Person
+			text, err := os.ReadFile(file)
+			if err == nil {
+				all, err = desk.ReadPeople(file, text)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return badInput{fmt.Errorf("policy: %w", err)}
+			}
+			token, p, err := desk.NewPerson(args[0])
+			if err != nil {
+				return badInput{err}
+			}
+			if text, err = json.MarshalIndent(append(all, p), "", "  "); err != nil {
+				return err
+			}
+			if _, err := desk.ReadPeople(file, text); err != nil {
+				return badInput{fmt.Errorf("policy: %w", err)}
+			}
+			if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "people.json", "`FILE` of people")
+	return cmd
+}

@@ -1,0 +1,28 @@
+// Package local tells what comes from this machine, under its own name. A page
+// elsewhere whose name was pointed here (DNS rebinding) comes from a browser on
+// this machine, and is known by the host that it asks for.
+package local
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// Host returns the name in a request's Host, without port and brackets and in
+// lower case, and whether it can only mean this machine.
+func Host(hostport string) (name string, own bool) {
+	name = hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(strings.TrimSuffix(name, "."), "[]"))
+	ip, err := netip.ParseAddr(name)
+	return name, err == nil && ip.IsLoopback() || name == "localhost"
+}
+
+// From reports whether a request's RemoteAddr is of this machine.
+func From(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	return err == nil && at.Addr().Unmap().IsLoopback()
+}
