@@ -101,7 +101,7 @@ func (l *Log) Add(m protocol.Message) {
 	if m.From == protocol.Clerk && !l.live {
 		l.live, l.run = true, nil
 	}
-	if l.first == 0 || m.At < l.first {
+	if m.At != 0 && (l.first == 0 || m.At < l.first) { // a summary of books was said at no time
 		l.first = m.At
 	}
 	l.last = max(l.last, m.At)

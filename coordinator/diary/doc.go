@@ -54,7 +54,7 @@ func (d *Diary) Add(m protocol.Message) {
 		return
 	}
 	d.log.Add(m)
-	if d.first == 0 || m.At < d.first {
+	if m.At != 0 && (d.first == 0 || m.At < d.first) {
 		d.first = m.At
 	}
 	d.last = max(d.last, m.At)

@@ -12,6 +12,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +40,7 @@ type Notebook struct {
 	mu    sync.Mutex
 	ears  protocol.Ears
 	clerk clerk
+	facts []protocol.Message // restored, of a life that has not begun
 	fresh []protocol.Message // not handed on yet
 	more  chan struct{}      // closed when there is more
 	book  *journal.Writer    // nil: nothing is written
@@ -73,7 +76,30 @@ func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 func (n *Notebook) Restored(m protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.add([]protocol.Message{m})
+	n.facts = append(n.facts, m)
+}
+
+// told puts facts in an order in which they may have been said: each speaker's
+// by their numbers. A summary of the books has them in another.
+func told(facts []protocol.Message) []protocol.Message {
+	slices.SortFunc(facts, func(x, y protocol.Message) int {
+		return cmp.Or(strings.Compare(string(x.From), string(y.From)), cmp.Compare(x.Seq, y.Seq))
+	})
+	latest := make(map[protocol.Party]protocol.Time)
+	type fact struct {
+		at protocol.Time // a clock that was put back does not put its speaker's words before earlier ones
+		m  protocol.Message
+	}
+	all := make([]fact, len(facts))
+	for i, m := range facts {
+		latest[m.From] = max(latest[m.From], m.At)
+		all[i] = fact{latest[m.From], m}
+	}
+	slices.SortStableFunc(all, func(x, y fact) int { return cmp.Compare(x.at, y.at) })
+	for i := range all {
+		facts[i] = all[i].m
+	}
+	return facts
 }
 
 // Begin begins a life of the coordinator from facts that were restored, under
@@ -85,6 +111,8 @@ func (n *Notebook) Begin(now protocol.Time, life uint32, books []protocol.Step, 
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.add(told(n.facts))
+	n.facts = nil
 	n.clerk.begin(now, life, books, string(text))
 	n.add(n.clerk.notes())
 	return nil

@@ -159,8 +159,8 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	n = open(t, folder, new(bytes.Buffer))
 	defer n.Close()
 	var books []protocol.Step
-	for _, m := range day[:5] {
-		n.Restored(m)
+	for i := range 5 { // a summary has them in another order
+		n.Restored(day[4-i])
 	}
 	for range 2*atOnce + 1 {
 		books = append(books, protocol.Step{From: day[0].From, Seq: day[0].Seq})
@@ -178,6 +178,17 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	}
 	if want := "heard hello heard " + day[1].Kind(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
 		t.Errorf("written: %v; want %s first", kinds, want)
+	}
+	n = open(t, t.TempDir(), new(bytes.Buffer))
+	defer n.Close()
+	for i := range 20 {
+		n.Restored(day[19-i])
+	}
+	if err := n.Begin(20, 3, nil, market.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if all := read(t, n, 21); len(all) != 21 {
+		t.Errorf("%d of 20 facts are written", len(all)-1)
 	}
 	if h := heard[0]; h.Life != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
 		t.Errorf("the first life begins with %+v", h)
