@@ -76,6 +76,7 @@ type Agent struct {
 	live    map[protocol.JobID]*live
 	pools   []protocol.Pool                  // that the market was told of
 	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
+	breaks  []pause                          // to come, soonest first
 }
 
 // A reserved job is accepted and waits for room.
@@ -94,6 +95,7 @@ type live struct {
 	award   uint64 // latest epoch under which it was accepted
 	started protocol.Time
 	moved   protocol.Milligrams
+	pause   protocol.Time // when it is to be paused; 0: never
 }
 
 // New returns an agent that bids for a fleet, by what it hears of a grid.
@@ -126,6 +128,9 @@ func (a *Agent) Due() (due protocol.Time) {
 	if len(a.owed) > 0 {
 		due = a.owed[0].due
 	}
+	if len(a.breaks) > 0 && (due == 0 || a.breaks[0].at < due) {
+		due = a.breaks[0].at
+	}
 	for _, r := range a.queue {
 		if t := a.begins(r); t > a.looked && (due == 0 || t < due) {
 			due = t
@@ -146,6 +151,7 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 		said = a.hello(now)
 	}
 	said = append(said, a.remind(now)...)
+	said = append(said, a.interrupt(now)...)
 	return append(said, a.advance(now)...)
 }
 

@@ -92,6 +92,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 	case protocol.Started:
 		if l := a.live[b.Job]; l != nil {
 			l.running, l.started = true, m.At
+			a.plan(b.Job, l)
 		}
 	case protocol.Done:
 		a.over(m.At, b.Job)
@@ -133,7 +134,7 @@ func (a *Agent) restoreLaunch(m protocol.Message, b protocol.Launch) error {
 	}
 	r := a.queue[i]
 	a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
-	l := &live{launch: b, granted: r.granted, epoch: b.Epoch, award: r.award.Epoch, started: m.At, moved: a.cfg.Network.emits(b.Job, a.cfg.Site)}
+	l := &live{launch: b, granted: r.granted, epoch: b.Epoch, award: r.award.Epoch, started: m.At, moved: a.cfg.Network.emits(b.Job, a.cfg.Site), pause: r.award.Pause}
 	a.live[b.Job.ID] = l
 	if l.granted {
 		a.later(m.At, a.launch(b.Job.ID, l))

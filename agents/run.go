@@ -167,7 +167,7 @@ func (a *Agent) start(now protocol.Time, r reserved) bool {
 			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.Devices(), Model: run.Way.Model,
 			Cap: run.Way.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.Way.Power, Task: w.Task,
 		},
-		granted: r.granted, epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site),
+		granted: r.granted, epoch: w.Epoch, award: w.Epoch, started: now, moved: a.cfg.Network.emits(job, a.cfg.Site), pause: w.Pause,
 	}
 	return true
 }
@@ -217,6 +217,7 @@ func (a *Agent) started(now protocol.Time, m protocol.Message, s protocol.Starte
 	if !l.running {
 		a.note(m)
 		l.running, l.started = true, now
+		a.plan(s.Job, l)
 	}
 	if o := a.owes(s.Job); o != nil && o.to == protocol.Hands(a.cfg.Site) {
 		a.later(max(now, l.started.Add(l.launch.Run)).Add(mostWait), a.launch(s.Job, l))
@@ -234,6 +235,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 	done := protocol.Done{
 		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
+		Left: a.left(l, x.Left),
 	}
 	a.over(now, x.Job)
 	a.learn(now, l, x)

@@ -33,8 +33,9 @@ type (
 		Job    JobID       `msgpack:"j"`
 		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
 		Option Option      `msgpack:"o"`
-		Queue  bool        `msgpack:"q,omitempty"` // wait at the site when there is no room now
-		Lease  Time        `msgpack:"l"`           // an award heard later is declined
+		Queue  bool        `msgpack:"q,omitempty"`  // wait at the site when there is no room now
+		Lease  Time        `msgpack:"l"`            // an award heard later is declined
+		Pause  Time        `msgpack:"pz,omitempty"` // the site pauses the job then; 0: it runs to its end
 		Why    Reason      `msgpack:"w"`
 		Proof  Certificate `msgpack:"pf"`
 		Task   Task        `msgpack:"tk,omitempty"`
@@ -81,10 +82,13 @@ type (
 	}
 
 	// Cancel asks that a job not be run, or be stopped: a submitter asks the
-	// coordinator, the coordinator the site, the site its hands.
+	// coordinator, the coordinator the site, the site its hands. Kept, a job that
+	// runs is paused: the hands save what it has done, and say Exited with what is
+	// left; or, if they cannot, Started.
 	Cancel struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a submitter
+		Keep  bool   `msgpack:"kp,omitempty"`
 	}
 
 	// Launch tells the hands to run a job now. Said again under the same epoch
@@ -117,6 +121,8 @@ type (
 		// Estimated says that Draw is no measurement, in whole or in part.
 		Estimated bool `msgpack:"es,omitempty"`
 		Use       Use  `msgpack:"u,omitempty"`
+		// Left is how much of its Launch's Run a job had before it that was paused.
+		Left time.Duration `msgpack:"lf,omitempty"`
 	}
 
 	// Lost says that a job could not be started, or was taken down by no fault
@@ -146,6 +152,8 @@ type (
 		Failed  string       `msgpack:"fl,omitempty"` // see Exited
 
 		Estimated bool `msgpack:"es,omitempty"` // see Exited
+		// Left is the run, at the reference clock, that a paused job has before it.
+		Left time.Duration `msgpack:"lf,omitempty"`
 	}
 
 	// Settled closes a job: what was measured against what was bid, and the
@@ -160,6 +168,7 @@ type (
 		Late    bool         `msgpack:"l,omitempty"`
 
 		Estimated bool `msgpack:"es,omitempty"` // Counted is no measurement: see Exited
+		Part      bool `msgpack:"pt,omitempty"` // of a job that was paused: the rest is yet to come
 	}
 
 	// Standing tells the queue of a site how a job stands that it submitted:

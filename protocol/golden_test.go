@@ -133,6 +133,12 @@ var grown = []struct {
 	{"settled-estimated", said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
 	{"reading-estimated", said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
 	{"meter-estimated", said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000}, Estimated: true})},
+	{"submit-pause", said(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
+	{"award-pause", said(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
+	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Keep: true})},
+	{"exited-left", said(Exited{Job: "resumes", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
+	{"done-left", said(Done{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
+	{"settled-part", said(Settled{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
 }
 
 func mustEncoded(m Message) []byte {

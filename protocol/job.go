@@ -30,6 +30,17 @@ type Job struct {
 
 	Input MiB    `msgpack:"in,omitempty"` // to be moved when it does not run at Home
 	Image string `msgpack:"im,omitempty"` // what it runs: sites tell by it how long jobs take
+
+	// A job that may be paused keeps what it has done in a checkpoint.
+	Pause time.Duration `msgpack:"pz,omitempty"` // that saving and loading it adds to its run; 0: it cannot be paused
+	State MiB           `msgpack:"sz,omitempty"` // size of the checkpoint
+}
+
+// Rest returns what is left of a job that was paused at a site, with so much of
+// its run to go: a job whose input lies there.
+func (j Job) Rest(site string, left time.Duration) Job {
+	j.Run, j.Home, j.Input = left+j.Pause, site, j.Input+j.State
+	return j
 }
 
 // GPU returns what the job holds in all, in thousandths of a device.
@@ -58,6 +69,10 @@ func (j Job) Check() string {
 		return "cpu: a job without GPUs needs some"
 	case len(j.Image) > maxImage:
 		return "image: longer than 512 bytes"
+	case j.Pause < 0 || j.Pause > MaxRun || j.State < 0 || Milli(j.State) > maxAmount:
+		return "pause or state: negative or absurdly large"
+	case j.Pause > 0 && (!j.Deferrable || j.Run == 0):
+		return "pause: a job that may be paused may be deferred, and says how long it runs"
 	case j.Run != 0 && j.Run < time.Second || j.Run > MaxRun:
 		return "run: want 1s..720h at the reference clock"
 	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):

@@ -190,6 +190,8 @@ func (j *Job) fields(f *fields) {
 	keyTexts(f, "rg", &j.Regions)
 	keyInt(f, "in", &j.Input, unlessZero)
 	keyText(f, "im", &j.Image, unlessZero)
+	keyInt(f, "pz", &j.Pause, unlessZero)
+	keyInt(f, "sz", &j.State, unlessZero)
 }
 
 func (r *Step) walk(w *wire) {

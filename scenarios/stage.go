@@ -38,6 +38,19 @@ const (
 // Policies returns the names of all policies, ours first.
 func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
 
+// Usual returns the policies to compare on some scenarios: all of them, but for
+// those that pause jobs where no job can be paused. There they do what
+// carbon-threshold and wait-awhile do.
+func Usual(of ...script.Scenario) []string {
+	names := Policies()
+	if slices.ContainsFunc(of, func(s script.Scenario) bool {
+		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
+	}) {
+		return names
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n == baseline.SuspendResume || n == baseline.WaitInterrupting })
+}
+
 // A Stage is the parties of a scenario, ready to be replayed.
 type Stage struct {
 	Parties map[protocol.Party]bus.Machine

@@ -322,6 +322,14 @@ func (h *Hands) cancel(c protocol.Cancel) {
 	}
 	h.mu.Lock()
 	r := h.runs[name]
+	if c.Keep { // nothing here knows how to save what a job has done: it runs on
+		if r != nil {
+			r.told = false
+			h.queue.Add(name)
+		}
+		h.mu.Unlock()
+		return
+	}
 	if r != nil {
 		r.stopped = true
 		if r.leaving == nil {

@@ -74,14 +74,14 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 }
 
 func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
-	entries, err := f.entries()
-	if err != nil {
-		return badInput{err}
-	}
 	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
 		return badInput{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
 	}
 	all, err := f.load(args)
+	if err != nil {
+		return badInput{err}
+	}
+	entries, err := f.entries(all)
 	if err != nil {
 		return badInput{err}
 	}
@@ -111,10 +111,10 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 }
 
 // entries returns what to run: as asked for, or everything.
-func (f *benchFlags) entries() (out []bench.Entry, err error) {
+func (f *benchFlags) entries(of []script.Scenario) (out []bench.Entry, err error) {
 	names := f.policies
 	if len(names) == 0 {
-		names = slices.Insert(scenarios.Policies(), 1, "auction/perfect", "auction/wrong", "auction/none")
+		names = slices.Insert(scenarios.Usual(of...), 1, "auction/perfect", "auction/wrong", "auction/none")
 	}
 	for _, name := range names {
 		e, err := bench.ParseEntry(name)

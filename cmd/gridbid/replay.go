@@ -144,7 +144,7 @@ func (f *replayFlags) choose(s script.Scenario) ([]string, error) {
 		names = s.Policies
 	}
 	if len(names) == 0 {
-		names = scenarios.Policies()
+		names = scenarios.Usual(s)
 	}
 	for i, n := range names {
 		if !slices.Contains(scenarios.Policies(), n) {

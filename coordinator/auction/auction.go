@@ -81,6 +81,7 @@ type Decision struct {
 	Site    string          // of the award, or where the plan would run it
 	Option  protocol.Option // of the award, or of the plan
 	Queue   bool            // the site shall keep the job until it has room
+	Pause   protocol.Time   // when the site shall pause it and give the rest back; 0: never
 	Until   protocol.Time   // of a hold: when it could start, as far as the rule knows
 	Why     protocol.Reason
 	Near    []Near // of an award: options that may take its place, its own among them; or none

@@ -54,7 +54,7 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 // enter puts a job on the books. It is not called before it arrives, should its
 // submitter's clock be fast.
 func (k *Market) enter(at protocol.Time, from protocol.Party, s protocol.Submit) *lot {
-	l := &lot{job: s.Job, task: s.Task, from: from, due: at.Floor(k.cfg.Gather).Add(k.cfg.Gather)}
+	l := &lot{job: s.Job, whole: s.Job, task: s.Task, from: from, due: at.Floor(k.cfg.Gather).Add(k.cfg.Gather)}
 	k.lots[s.Job.ID] = l
 	return l
 }
@@ -70,7 +70,7 @@ func (l *lot) same(s protocol.Submit) bool {
 	if l.mark != 0 {
 		return l.mark == s.Mark()
 	}
-	return reflect.DeepEqual(l.job, s.Job) && l.task == s.Task
+	return reflect.DeepEqual(l.whole, s.Job) && l.task == s.Task
 }
 
 // Whole is how many ended jobs are kept whole; of older ones only the id is.
@@ -83,7 +83,7 @@ func (k *Market) end(now protocol.Time, l *lot) {
 	k.gone = append(k.gone, gone{now, l.job.ID})
 	if i := len(k.gone) - 1 - Whole; i >= 0 {
 		if l := k.lots[k.gone[i].id]; l.mark == 0 {
-			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, mark: protocol.Submit{Job: l.job, Task: l.task}.Mark()}
+			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, mark: protocol.Submit{Job: l.whole, Task: l.task}.Mark()}
 		}
 	}
 	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
@@ -209,13 +209,13 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 		return nil
 	}
 	if d.Energy < 0 || d.Energy > mostEnergy || d.IT < 0 || d.IT > mostEnergy || d.Carbon < 0 || d.Carbon > mostCarbon ||
-		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now {
+		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now ||
+		d.Left < 0 || d.Left > l.job.Run || d.Left > 0 && l.pause == 0 {
 		return k.unpayable(now, m, l, closed)
 	}
 	k.note(m)
-	k.end(now, l)
 	k.stir(now)
-	bid := protocol.Bill{Energy: l.option.Energy, Carbon: l.option.Carbon, Money: l.option.Money, Finish: l.option.Finish}
+	bid := l.bid(d.Left)
 	measured := protocol.Bill{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
 	paid := ledger.Settle(bid, measured, k.cfg.Pay)
 	if !k.ledger.Move(ledger.Tenant(l.job.Tenant), ledger.Site(l.site), paid) {
@@ -225,7 +225,31 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 	k.trust.Observe(l.site, bid, measured)
 	said := []protocol.Message{k.say(now, "", protocol.Settled{
 		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
-		BidFor: bid, Counted: measured, Late: d.Ended > l.job.Deadline, Estimated: d.Estimated,
+		BidFor: bid, Counted: measured, Late: d.Left == 0 && d.Ended > l.job.Deadline, Estimated: d.Estimated, Part: d.Left > 0,
 	})}
-	return append(said, k.stand(now, l, l.closed(d))...)
+	if d.Left == 0 {
+		k.end(now, l)
+		return append(said, k.stand(now, l, l.closed(d))...)
+	}
+	site := l.site
+	if k.rest(now, l, d.Left); l.stop {
+		return append(said, k.refuse(now, l, cancelled)...)
+	}
+	return append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: site})...)
+}
+
+// bid returns what was bid for the part of a run that leaves so much of it.
+func (l *lot) bid(left time.Duration) protocol.Bill {
+	part := 1 - float64(left)/float64(l.job.Run)
+	return protocol.Bill{
+		Energy: protocol.Millijoules(float64(l.option.Energy) * part), Carbon: protocol.Milligrams(float64(l.option.Carbon) * part),
+		Money: protocol.Microdollars(float64(l.option.Money) * part), Finish: l.option.Finish,
+	}
+}
+
+// rest puts what is left of a paused job on sale. Its checkpoint lies at the site
+// that ran it, which need not move it.
+func (k *Market) rest(now protocol.Time, l *lot, left time.Duration) {
+	l.job = l.job.Rest(l.site, left)
+	k.again(now, l)
 }

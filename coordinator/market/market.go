@@ -114,6 +114,8 @@ type lot struct {
 	epoch  uint64
 	site   string
 	option protocol.Option
+	pause  protocol.Time // of the last award
+	whole  protocol.Job  // as it was submitted; job is what is left of it
 	stop   bool          // somebody asked to cancel it
 	vain   int           // calls in a row that led to no place, not even a planned one
 	rests  protocol.Time // until then it is not called again, whatever changes

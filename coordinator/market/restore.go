@@ -43,7 +43,7 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Settled:
 		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)
-		if l := k.lots[b.Job]; l != nil && l.state != ended {
+		if l := k.lots[b.Job]; l != nil && l.state != ended && !b.Part {
 			k.end(m.At, l)
 		}
 	case protocol.Refuse:
@@ -57,7 +57,7 @@ func (k *Market) Restore(m protocol.Message) {
 			l.tries++
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
 			l.vain = 0
-			l.why = b.Why
+			l.why, l.pause = b.Why, b.Pause
 			k.agenda.add(l)
 		}
 	case protocol.Hold:
@@ -90,7 +90,9 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 			k.stands(l, l.placed(b.Start))
 		}
 	case protocol.Done:
-		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
+		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil && b.Left > 0 && l.pause != 0 {
+			k.rest(m.At, l, b.Left)
+		} else if l != nil {
 			k.stands(l, l.closed(b))
 		}
 	case protocol.Decline:

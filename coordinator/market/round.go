@@ -219,12 +219,12 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		l.vain = 0
 		l.epoch++
-		l.why = d.Why
+		l.why, l.pause = d.Why, d.Pause
 		k.earn(l)
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue,
-			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task,
+			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.Pause,
 		})
 	case auction.Refuse:
 		return k.refuse(now, l, d.Why)[0]

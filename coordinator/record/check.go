@@ -66,6 +66,11 @@ func (b *Book) checkJobs() {
 		case r.Run != nil:
 			b.checkRun(r)
 		}
+		for i := range r.Parts {
+			part := r
+			part.Run = &r.Parts[i]
+			b.checkPart(part)
+		}
 	}
 }
 
@@ -85,6 +90,21 @@ func (b *Book) checkRun(r JobRecord) {
 	}
 	if run.Settlement != (Origin{}) {
 		b.checkSettled(r)
+	}
+}
+
+// checkPart holds a run that ended in a pause to what a whole one is held to,
+// but for its bid, of which only a part counts, and its deadline.
+func (b *Book) checkPart(r JobRecord) {
+	id, run, s := r.Job.ID, r.Run, r.Run.Settled
+	if r.Job.Pause == 0 {
+		b.wrong("paused", id, run.Site, "was paused, and cannot be")
+	}
+	if run.Exited != (Origin{}) && run.Drawn != run.Cost.IT {
+		b.wrong("energy-of-job", id, run.Site, "the hands measured %d mJ until it was paused, the agent reports %d mJ", run.Drawn, run.Cost.IT)
+	}
+	if c := s.Counted; run.Settlement != (Origin{}) && (s.Site != run.Site || c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money) {
+		b.wrong("settled-other-bill", id, run.Site, "settled %+v at %q, measured %+v", c, s.Site, run.Cost)
 	}
 }
 
@@ -116,7 +136,12 @@ func (b *Book) checkSums() {
 	bySite := make(map[string]protocol.Bill)
 	var byJob, total protocol.Bill
 	for _, id := range b.Jobs() {
-		if r := b.jobs[id].rec; r.State == Ended {
+		r := b.jobs[id].rec
+		for _, p := range r.Parts {
+			bySite[p.Site] = sum(bySite[p.Site], p.Cost)
+			byJob = sum(byJob, p.Cost)
+		}
+		if r.State == Ended {
 			bySite[r.Run.Site] = sum(bySite[r.Run.Site], r.Run.Cost)
 			byJob = sum(byJob, r.Run.Cost)
 		}

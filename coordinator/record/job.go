@@ -39,6 +39,7 @@ type JobRecord struct {
 	Refusal  *Decision  // nil unless it was refused
 	Run      *Run       // nil until launched
 	Lost     []Run      // earlier runs that their sites could not keep up
+	Parts    []Run      // earlier runs that ended in a pause, each with its own bill
 }
 
 // A Line is what remains of a round that is not kept in full.
@@ -129,6 +130,8 @@ type Run struct {
 
 	Estimated bool // Cost is no measurement, or not all of it
 
+	Transfer protocol.Microdollars // for moving its input; of a run that was paused
+
 	Settlement Origin // zero: not settled yet
 	Settled    protocol.Settled
 }
@@ -144,6 +147,9 @@ func (r JobRecord) Award() *Decision {
 
 // Wait returns how long the job waited for its start; false before that is known.
 func (r JobRecord) Wait() (time.Duration, bool) {
+	if len(r.Parts) > 0 {
+		return r.Parts[0].Started.Sub(r.Job.Arrival), true
+	}
 	if r.Run == nil || r.Run.Planned {
 		return 0, false
 	}

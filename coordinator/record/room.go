@@ -66,6 +66,9 @@ func (r JobRecord) runs() (all []*Run) {
 	for i := range r.Lost {
 		all = append(all, &r.Lost[i])
 	}
+	for i := range r.Parts {
+		all = append(all, &r.Parts[i])
+	}
 	if r.Run != nil {
 		all = append(all, r.Run)
 	}

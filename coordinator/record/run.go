@@ -107,10 +107,18 @@ func (b *Book) done(from Origin, m protocol.Done) {
 	}
 	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated = m.Estimated
-	e.rec.State = Ended
 	s := b.site(r.Site)
-	s.Ran++
 	s.Jobs = sum(s.Jobs, r.Cost)
+	if m.Left > 0 {
+		if a := e.rec.Award(); a != nil {
+			r.Transfer = a.Option.Transfer
+		}
+		e.rec.Parts = append(e.rec.Parts, *r)
+		e.rec.Run, e.rec.State = nil, Waiting
+		return
+	}
+	e.rec.State = Ended
+	s.Ran++
 	if e.rec.Late() {
 		s.Late++
 	}
@@ -118,13 +126,21 @@ func (b *Book) done(from Origin, m protocol.Done) {
 
 func (b *Book) settled(from Origin, m protocol.Settled) {
 	e := b.jobs[m.Job]
+	var r *Run
 	switch {
-	case e == nil || e.rec.State != Ended:
+	case e == nil:
+	case m.Part && len(e.rec.Parts) > 0:
+		r = &e.rec.Parts[len(e.rec.Parts)-1]
+	case !m.Part && e.rec.State == Ended:
+		r = e.rec.Run
+	}
+	switch {
+	case r == nil:
 		b.wrong("settled-before-end", m.Job, m.Site, "settled, but it has not been reported done")
-	case e.rec.Run.Settlement != (Origin{}):
-		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", e.rec.Run.Settlement.At)
+	case r.Settlement != (Origin{}):
+		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
 	default:
-		e.rec.Run.Settlement, e.rec.Run.Settled = from, m
+		r.Settlement, r.Settled = from, m
 		b.site(m.Site).Paid += m.Paid
 	}
 }

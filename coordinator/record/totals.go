@@ -176,6 +176,9 @@ func (r JobRecord) cost(m Meta) (t protocol.Terms) {
 	if a := r.Award(); a != nil && r.Run != nil {
 		t.Transfer = a.Option.Transfer
 	}
+	for _, p := range r.Parts {
+		t.Transfer += p.Transfer
+	}
 	start := max(m.End, r.Job.Deadline)
 	finish := start.Add(r.Job.Run)
 	if r.Run != nil {

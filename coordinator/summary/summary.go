@@ -104,7 +104,9 @@ func (s *Summary) Add(m protocol.Message) {
 			s.observe(fact{s.next, m}, b) // of a job that was left out before
 			return
 		}
-		s.end(m.At, b.Job)
+		if !b.Part {
+			s.end(m.At, b.Job)
+		}
 	case protocol.Refuse:
 		if b.Why.Code != protocol.Duplicate {
 			s.tell(b.Job, m)
@@ -148,9 +150,11 @@ func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 func (s *Summary) leaveOut(t *story) {
 	last := t.facts[len(t.facts)-1]
 	s.past = append(s.past, protocol.Past{Job: t.submit.Job.ID, At: last.m.At, Mark: t.submit.Mark()})
-	if b, ok := last.m.Body.(protocol.Settled); ok {
-		s.account(ledger.Site(b.Site), 0, 1)
-		s.observe(last, b)
+	for _, f := range t.facts {
+		if b, ok := f.m.Body.(protocol.Settled); ok {
+			s.account(ledger.Site(b.Site), 0, 1)
+			s.observe(f, b)
+		}
 	}
 }
 

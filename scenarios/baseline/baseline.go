@@ -29,18 +29,22 @@ const (
 	CheapestNow     = "cheapest-now"
 	GreenestNow     = "greenest-now"
 	CarbonThreshold = "carbon-threshold"
-	WaitAwhile      = "wait-awhile"    // Let's Wait Awhile, without interruptions
-	GAIA            = "gaia"           // its carbon-time
-	EnergyAware     = "energy-aware"   // least energy
-	PriorityOrder   = "priority-order" // as ACK One
-	GeoGreedy       = "geo-greedy"     // least price and carbon now
+	WaitAwhile      = "wait-awhile" // Let's Wait Awhile, without interruptions
+	GAIA            = "gaia"        // its carbon-time
+
+	SuspendResume    = "suspend-resume"           // Ecovisor's
+	WaitInterrupting = "wait-awhile-interrupting" // Let's Wait Awhile, with interruptions
+
+	EnergyAware   = "energy-aware"   // least energy
+	PriorityOrder = "priority-order" // as ACK One
+	GeoGreedy     = "geo-greedy"     // least price and carbon now
 )
 
 // Names returns the names of all rules.
 func Names() []string {
 	return []string{
 		HomeFIFO, RoundRobin, Random, LeastAllocated, MostAllocated, PriorityOrder, EnergyAware,
-		CheapestNow, GreenestNow, GeoGreedy, CarbonThreshold, WaitAwhile, GAIA,
+		CheapestNow, GreenestNow, GeoGreedy, CarbonThreshold, WaitAwhile, GAIA, SuspendResume, WaitInterrupting,
 	}
 }
 
@@ -57,9 +61,13 @@ func New(name string, seed uint64) (auction.Rule, bool) {
 		CarbonThreshold: func() picker { return threshold },
 		WaitAwhile:      waitAwhile,
 		GAIA:            gaia,
-		EnergyAware:     func() picker { return leastEnergy },
-		PriorityOrder:   func() picker { return first },
-		GeoGreedy:       func() picker { return geo },
+
+		SuspendResume:    suspended,
+		WaitInterrupting: cheapest,
+
+		EnergyAware:   func() picker { return leastEnergy },
+		PriorityOrder: func() picker { return first },
+		GeoGreedy:     func() picker { return geo },
 	}[name]
 	if !ok {
 		return nil, false

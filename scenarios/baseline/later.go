@@ -42,18 +42,24 @@ func later(start starter) picker {
 
 // plan returns when a job starts by a rule.
 func plan(start starter, now protocol.Time, g protocol.Outlook, j protocol.Job, o protocol.Option) protocol.Time {
-	values := make([]float64, len(g.Carbon))
-	for i, v := range g.Carbon {
-		values[i] = float64(v)
-	}
 	length := o.Finish.Sub(o.Start)
-	from := int(now.Sub(g.From) / time.Second)
+	c, from := carbon(now, g)
 	wait := int(j.Deadline.Sub(now.Add(length)) / time.Second)
 	if wait <= 0 {
 		return now
 	}
-	s := start(shift.NewCurve(values, 3600), from, wait, int(length/time.Second))
+	s := start(c, from, wait, int(length/time.Second))
 	return now.Add(time.Duration(s-from) * time.Second)
+}
+
+// carbon returns the curve of a site's intensity, in seconds, and where now lies
+// on it.
+func carbon(now protocol.Time, g protocol.Outlook) (c shift.Curve, from int) {
+	values := make([]float64, len(g.Carbon))
+	for i, v := range g.Carbon {
+		values[i] = float64(v)
+	}
+	return shift.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
 }
 
 // Starts that the rules try: Let's Wait Awhile has slots of half an hour, which

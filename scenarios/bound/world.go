@@ -39,6 +39,9 @@ func model(s script.Scenario, idle bool) (*problem, error) {
 		}
 	}
 	for _, j := range s.Jobs {
+		if j.Pause > 0 {
+			return nil, fmt.Errorf("bound: job %s can be paused; jobs that run in parts have no bound yet: say --no-bound, or let no job pause", j.ID)
+		}
 		m.p.jobs = append(m.p.jobs, m.job(j))
 	}
 	for i := range m.p.jobs {

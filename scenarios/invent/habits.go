@@ -14,6 +14,7 @@ type Habits struct {
 	Deferrable protocol.Milli // of jobs
 	Resident   protocol.Milli // of jobs, may run at home only
 	Input      protocol.Milli // of jobs, have input data at home
+	Pausable   protocol.Milli // of jobs that can be deferred, can be paused
 }
 
 // Usual habits. The slack is that of GAIA's two queues: 6 hours for a job under
@@ -37,6 +38,15 @@ const (
 	mostInput   = 1 << 20 // MiB
 )
 
+// What pausing takes: a minute to save and a minute to load again, and a
+// checkpoint of 8 GiB for each GPU, as the optimiser's state of a model of some
+// hundred million parameters needs.
+const (
+	usualPause  = 2 * time.Minute
+	minPausable = 20 * time.Minute // shorter jobs save nothing
+	usualState  = 8192             // MiB for each GPU
+)
+
 // Fill returns j with home, deferability, deadline, residency and input set.
 // Each trait is drawn from the seed and the job's id alone. The deadline is
 // arrival, run at the reference clock, and slack.
@@ -56,6 +66,9 @@ func (h Habits) Fill(seed uint64, j protocol.Job) protocol.Job {
 	j.Deadline = j.Arrival.Add(j.Run + slack)
 	if j.Home != "" && yes(Dice(seed, id, "residency"), int64(h.Resident)) {
 		j.Regions = []string{j.Home}
+	}
+	if j.Deferrable && j.GPUs > 0 && j.Run >= minPausable && yes(Dice(seed, id, "pause"), int64(h.Pausable)) {
+		j.Pause, j.State = usualPause, protocol.MiB(usualState*j.GPUs)
 	}
 	if d := Dice(seed, id, "input"); j.Home != "" && yes(d, int64(h.Input)) {
 		j.Input = protocol.MiB(min(mostInput, math.Round(medianInput*math.Exp(bell(d)))))

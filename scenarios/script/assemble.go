@@ -150,6 +150,7 @@ func (j jobsSpec) habits() invent.Habits {
 		Deferrable: of(j.Deferrable, invent.UsualDeferrable),
 		Resident:   of(j.Resident, invent.UsualResident),
 		Input:      of(j.Input, invent.UsualInput),
+		Pausable:   of(j.Pausable, 0),
 	}
 }
 

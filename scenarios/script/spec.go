@@ -58,6 +58,7 @@ type jobsSpec struct {
 	Deferrable *float64 `yaml:"deferrable"`
 	Resident   *float64 `yaml:"resident"`
 	Input      *float64 `yaml:"input"`
+	Pausable   *float64 `yaml:"pausable"`
 }
 
 type weightsSpec struct {

@@ -115,7 +115,7 @@ func (h *Hands) Due() protocol.Time {
 func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 	h.count(now)
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
-		said = append(said, h.exit(now, h.jobs[0]))
+		said = append(said, h.exit(now, h.jobs[0], 0))
 		h.jobs = h.jobs[1:]
 	}
 	for _, name := range h.order {
@@ -168,7 +168,7 @@ func (h *Hands) job(id protocol.JobID) int {
 // cancel ends a job, one that was never launched too: it never will be.
 func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
 	i := h.job(c.Job)
-	if i < 0 && c.Epoch <= h.epochs[c.Job] {
+	if i < 0 && (c.Epoch <= h.epochs[c.Job] || c.Keep) {
 		return h.tell(now, c.Job, c.Epoch)
 	}
 	h.count(now)
@@ -177,8 +177,15 @@ func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message 
 		return []protocol.Message{h.remember(h.mouth.Say(now, h.agent, protocol.Exited{Job: c.Job, Epoch: c.Epoch}))}
 	}
 	j := h.jobs[i]
+	if c.Keep && j.launch.Job.Pause == 0 {
+		return h.tell(now, c.Job, c.Epoch) // it runs on
+	}
 	h.jobs = slices.Delete(h.jobs, i, i+1)
-	return []protocol.Message{h.exit(now, j)}
+	left := time.Duration(0)
+	if c.Keep {
+		left = j.end.Sub(now)
+	}
+	return []protocol.Message{h.exit(now, j, left)}
 }
 
 // recall is for how long an exit is told to whoever asks.
@@ -254,8 +261,10 @@ func (h *Hands) count(now protocol.Time) {
 	h.at = now
 }
 
-func (h *Hands) exit(now protocol.Time, j *job) protocol.Message {
-	return h.remember(h.mouth.Say(now, h.agent, protocol.Exited{Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stop(now, j)}))
+func (h *Hands) exit(now protocol.Time, j *job, left time.Duration) protocol.Message {
+	return h.remember(h.mouth.Say(now, h.agent, protocol.Exited{
+		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stop(now, j), Left: left,
+	}))
 }
 
 // stop takes a job off its machine, and returns what it drew.

@@ -246,3 +246,38 @@ func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
 		t.Errorf("said %v to a launch with power, want it started", again)
 	}
 }
+
+func TestAPausedJobSaysWhatIsLeftOfIt(t *testing.T) {
+	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
+	l := a.launch(noon, "train", 1, "n1", time.Hour, 1000)
+	body := l.Body.(protocol.Launch)
+	body.Job.Pause = time.Minute
+	l.Body = body
+	h.Step(noon, l)
+	h.Step(noon, a.launch(noon, "whole", 1, "n1", time.Hour, 1000))
+	at := noon.Add(20 * time.Minute)
+	keep := func(id protocol.JobID) protocol.Body {
+		said := h.Step(at, a.Say(at, "hands/oslo", protocol.Cancel{Job: id, Epoch: 1, Keep: true}))
+		if len(said) != 1 {
+			t.Fatalf("%s: said %v", id, said)
+		}
+		return said[0].Body
+	}
+	want := protocol.Exited{Job: "train", Epoch: 1, Draw: []protocol.Slice{{Hour: noon, Energy: 1_200_000}}, Left: 40 * time.Minute}
+	for range 2 {
+		if got := keep("train"); !reflect.DeepEqual(got, want) {
+			t.Errorf("said %+v, want %+v", got, want)
+		}
+	}
+	if got := keep("whole"); got != (protocol.Started{Job: "whole", Epoch: 1}) || len(h.jobs) != 1 {
+		t.Errorf("said %+v of a job that cannot be paused", got)
+	}
+	// What is left of it is launched under a newer epoch, and no older one.
+	h.Step(at, l)
+	if len(h.jobs) != 1 {
+		t.Error("it was started again under the epoch of its pause")
+	}
+	if h.Step(at, a.launch(at, "train", 2, "n1", 40*time.Minute, 1000)); len(h.jobs) != 2 {
+		t.Error("the rest of it was not started")
+	}
+}

@@ -1,0 +1,82 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// greeted returns a site that the market knows.
+func greeted(t *testing.T) *site {
+	s := newSite(t, Habit{}, 4)
+	s.agent.Tick(s.now)
+	s.confirm("", 0, protocol.Taken)
+	return s
+}
+
+// interrupted sells oslo a job of two hours that is to be paused after some time,
+// and returns what oslo says then, and when its hands paused it a while later.
+func interrupted(t *testing.T, after time.Duration) (s *site, asked, paused []protocol.Message) {
+	s = greeted(t)
+	j := job("train", 1)
+	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	m := s.call(j)[0]
+	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(after)})
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+	s.now = s.agent.Due()
+	asked = s.agent.Tick(s.now)
+	s.now = s.now.Add(time.Second)
+	paused = s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: j.ID, Epoch: 1, Left: 90 * time.Minute}))
+	return s, asked, paused
+}
+
+func TestAJobIsPausedWhenItsAwardSaysSoAndReportedWithWhatIsLeft(t *testing.T) {
+	_, asked, paused := interrupted(t, 30*time.Minute)
+	want := protocol.Cancel{Job: "train", Epoch: 1, Keep: true}
+	if len(asked) != 1 || asked[0].Body != want || asked[0].To != "hands/oslo" || asked[0].At != noon.Add(30*time.Minute) {
+		t.Fatalf("said %v", asked)
+	}
+	d, ok := paused[0].Body.(protocol.Done)
+	// Of two hours on a V100 three quarters are left, to the second above.
+	if !ok || d.Left < 90*time.Minute || d.Left > 90*time.Minute+time.Second {
+		t.Errorf("reported %v", paused)
+	}
+}
+
+func TestAPauseIsAskedForUntilItIsAnswered(t *testing.T) {
+	s := greeted(t)
+	j := job("train", 1)
+	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	m := s.call(j)[0]
+	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)})
+	started := func() {
+		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+	}
+	asks := func() (n int) {
+		s.now = s.agent.Due()
+		for _, m := range s.agent.Tick(s.now) {
+			if c, ok := m.Body.(protocol.Cancel); ok && c.Keep {
+				n++
+			}
+		}
+		return n
+	}
+	started()
+	if asks() != 1 || asks() != 1 {
+		t.Fatal("the hands were not asked twice")
+	}
+	started() // they cannot, and it runs on
+	if n := asks(); n != 0 || s.now < noon.Add(2*time.Hour) {
+		t.Errorf("at %v it was asked %d times more", s.now, n)
+	}
+}
+
+func TestAPauseThatWouldNotPayIsNone(t *testing.T) {
+	_, asked, _ := interrupted(t, time.Minute) // less than pausing takes
+	for _, m := range asked {
+		if _, ok := m.Body.(protocol.Cancel); ok {
+			t.Errorf("said %v", m)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package market
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// pauser has what it sells paused an hour after it starts.
+type pauser struct{ soonest }
+
+func (p *pauser) Clear(r auction.Round) auction.Outcome {
+	out := p.soonest.Clear(r)
+	for i := range out.Decisions {
+		out.Decisions[i].Pause = out.Decisions[i].Option.Start.Add(time.Hour)
+	}
+	return out
+}
+
+// A job of four hours is paused after one: its first quarter is paid, and the
+// rest is called again as a job whose input lies where it stopped.
+func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{}, &pauser{})
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	j := s.job()
+	j.Run, j.Deadline, j.Deferrable, j.Pause, j.State, j.Input = 4*time.Hour, noon.Add(24*time.Hour), true, 2*time.Minute, 4096, 100
+	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	facts := append([]protocol.Message(nil), s.market.Facts()...)
+	keep := func() { facts = append(facts, s.market.Facts()...) }
+	s.wait()
+	s.offer("oslo", menu("train", s.option(0, 4*time.Hour)))
+	keep()
+	a := the[protocol.Award](s)
+	if a.Pause != a.Option.Start.Add(time.Hour) {
+		t.Fatalf("awarded %+v", a)
+	}
+	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	keep()
+	d := s.done(a)
+	d.Left, d.Money = 3*time.Hour, 3_000
+	s.now = d.Ended
+	s.tell("agent/oslo", d)
+	keep()
+	got := the[protocol.Settled](s)
+	if !got.Part || got.Late || got.Paid != 3_000 || got.BidFor.Money != 2_500 || got.BidFor.Energy != 180_000_000 {
+		t.Errorf("settled %+v", got)
+	}
+	// The same market, restored from its facts, stands where this one does.
+	again := New(Config{}, &pauser{})
+	for _, f := range facts {
+		again.Restore(f)
+	}
+	if b := again.Ledger().Balance(ledger.Site("oslo")); b != 3_000 {
+		t.Errorf("restored, oslo has %d", b)
+	}
+	want := j
+	want.Run, want.Home, want.Input = 3*time.Hour+2*time.Minute, "oslo", 4196
+	for name, k := range map[string]*Market{"the market": s.market, "the restored one": again} {
+		s.market = k
+		s.wait()
+		if call := the[protocol.Call](s); len(call.Jobs) != 1 || !call.Jobs[0].Deferrable || call.Jobs[0].Run != want.Run || call.Jobs[0].Home != "oslo" || call.Jobs[0].Input != 4196 {
+			t.Errorf("%s called %+v, want %+v", name, call.Jobs, want)
+		}
+	}
+	if n := count[protocol.Confirm](s.tell(protocol.Submitter, protocol.Submit{Job: j})); n != 1 || s.market.Counts()["duplicate-id"] != 0 {
+		t.Errorf("the job as it was submitted is taken for another: %v", s.market.Counts())
+	}
+}
+
+// A site that says it paused what nobody asked it to, or that more is left than
+// there was, is not believed.
+func TestAPauseThatNobodyAskedForIsNotBelieved(t *testing.T) {
+	for _, left := range []time.Duration{time.Minute, -time.Minute} {
+		s := sold(t)
+		a := the[protocol.Award](s)
+		s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
+		d := s.done(a)
+		d.Left, s.now = left, d.Ended
+		if s.tell("agent/oslo", d); s.market.Counts()[string(protocol.BadTerms)] != 1 {
+			t.Errorf("left %v: %v", left, s.market.Counts())
+		}
+	}
+}

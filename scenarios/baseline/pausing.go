@@ -1,0 +1,61 @@
+package baseline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/shift"
+)
+
+// A slicer chooses when a job of length runs that may sleep for wait in all, in
+// seconds on the curve of its site's carbon.
+type slicer func(c shift.Curve, now, wait, length int) []shift.Span
+
+// pausing is a rule of one region that pauses jobs. A job that can be paused runs
+// until the end of its next span, and is planned anew whenever it is called; of
+// what it may sleep one pause's own cost is kept back each time. One that cannot
+// be paused is sold by another rule.
+func pausing(slice slicer, otherwise picker) picker {
+	return func(r round, l auction.Lot) auction.Decision {
+		if l.Job.Pause == 0 {
+			return otherwise(r, l)
+		}
+		d := home(r, l)
+		k := slices.IndexFunc(r.Sites, func(s auction.Site) bool { return s.Name == d.Site })
+		length := d.Option.Finish.Sub(d.Option.Start)
+		wait := l.Job.Deadline.Sub(r.Now.Add(length + l.Job.Pause))
+		if k < 0 || len(r.Sites[k].Grid.Carbon) == 0 || wait <= 0 {
+			return d
+		}
+		c, from := carbon(r.Now, r.Sites[k].Grid)
+		spans := slice(c, from, seconds(wait), seconds(length))
+		at := func(tick int) protocol.Time { return r.Now.Add(time.Duration(tick-from) * time.Second) }
+		if len(spans) > 1 && spans[0].To-spans[0].From <= 2*seconds(l.Job.Pause) {
+			spans = spans[1:] // too short to be worth its pause
+		}
+		switch {
+		case len(spans) == 0:
+		case spans[0].From > from:
+			d.Verdict, d.Queue, d.Until, d.Option.Start = auction.Hold, false, at(spans[0].From), at(spans[0].From)
+			d.Why = protocol.Reason{Code: protocol.CheaperLater}
+		case spans[0].To-from < seconds(length):
+			d.Pause = at(spans[0].To)
+		}
+		return d
+	}
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
+
+// cheapest is Let's Wait Awhile with interruptions.
+func cheapest() picker { return pausing(shift.Cheapest, waitAwhile()) }
+
+// suspended is Ecovisor's suspend and resume, as coded in GAIA: a job sleeps
+// while the intensity is above the lowest 30 % of the next 24 hours'.
+func suspended() picker {
+	return pausing(func(c shift.Curve, now, wait, length int) []shift.Span {
+		return shift.Below(c, now, wait, length, c.Threshold(now, seconds(24*time.Hour), 0.30))
+	}, threshold)
+}
