@@ -233,7 +233,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 	}
 	bill, _ := a.grid.Bill(x.Draw)
 	done := protocol.Done{
-		Job: x.Job, Epoch: l.award, Started: l.started, Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
+		Job: x.Job, Epoch: l.award, Started: min(l.started, now), Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
 		Left: a.left(l, x.Left),
 	}
