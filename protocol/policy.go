@@ -31,6 +31,7 @@ type (
 		Weight  Milli        `msgpack:"w,omitempty"`  // of a preference: a run counts as so many thousandths cheaper
 		Most    Microdollars `msgpack:"mp,omitempty"` // of a cap: price of a kWh
 		Carbon  Milligrams   `msgpack:"mc,omitempty"` // of a cap: carbon of a kWh
+		Power   Milliwatts   `msgpack:"pw,omitempty"` // of a cap: what all runs at a site draw together
 		Words   string       `msgpack:"wd,omitempty"` // what people call it
 	}
 )

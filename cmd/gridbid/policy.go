@@ -63,8 +63,8 @@ func newPolicySayCommand() *cobra.Command {
 		Use:   "say SENTENCE",
 		Short: "read a wish in words, and say what it would do; nothing changes",
 		Long: `Read a sentence as a change of the policy in force: prefer or avoid sites, forbid
-them to tenants or to data of other places, cap the price or carbon of hours, or
-remove a rule by its id. A part with one word that is not known is not understood
+them to tenants or to data of other places, cap the price or carbon of hours or
+the power of a site, or remove a rule by its id. A part with one word that is not known is not understood
 as a whole, and is named.
 
 Sites are named by their names, by a part of one ("hydro" is hydro-north), or by
@@ -73,6 +73,7 @@ the day of the run is replayed with it and without. It is kept for "gridbid
 policy apply"; until then nothing changes.`,
 		Example: `  gridbid policy say "avoid coal at night"
   gridbid policy say "never move EU data" --place EU=hydro-north,wind-coast
+  gridbid policy say "cap hydro-north at 200 kW until friday"
   gridbid policy say "remove R-1" --at 127.0.0.1:7480`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,6 +99,7 @@ type said struct {
 	ID     string        `json:"id"`
 	Said   string        `json:"said"`
 	Change policy.Change `json:"change"`
+	Diff   *policy.Diff  `json:"diff"` // the same in the words of operators; null if nothing changes
 	Told   []string      `json:"told"` // by code, an op each, with its class
 	Impact *impact       `json:"impact,omitempty"`
 	Why    string        `json:"note,omitempty"` // of the impact, or why there is none
@@ -115,6 +117,7 @@ func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer
 		return err
 	}
 	s := said{Schema: 1, Said: sentence, Change: policy.Say(sentence, was, known), Told: []string{}}
+	s.Diff = s.Change.Diff()
 	for _, o := range s.Change.Ops {
 		s.Told = append(s.Told, policy.Class(was, o)+": "+policy.Tell(was, o))
 	}

@@ -139,13 +139,14 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
 	impossible := make([]int, len(r.lots))
+	drawn := k.drawn(now)
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
 			i, ok := r.index[m.Job]
 			if !ok || k.holds(name, m.Job) {
 				continue
 			}
-			options, bias := k.allowed(r.lots[i].job, name, m.Options, r.offers[name].Grid)
+			options, bias := k.allowed(r.lots[i].job, name, drawn.fit(k, r.lots[i].job, name, m.Options), r.offers[name].Grid)
 			if len(options) > 0 {
 				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: options, Bias: bias})
 			} else if len(m.Options) == 0 && never(m.Why.Code) {

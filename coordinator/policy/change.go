@@ -129,6 +129,10 @@ func tell(r protocol.Rule) string {
 		if r.Carbon != 0 {
 			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", phrase.Kg(r.Carbon)))
 		}
+		if r.Power != 0 {
+			return fmt.Sprintf("%s may not start %s where all its runs together would draw more than %s kW, each as it was offered and idle draw not counted%s",
+				who, where, phrase.Thousandths(protocol.Milli(r.Power/1000)), when(r))
+		}
 		return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
 	}
 	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))

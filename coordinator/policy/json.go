@@ -17,6 +17,7 @@ type ruleJSON struct {
 	Weight protocol.Milli        `json:"weight_thousandths,omitempty"`
 	Price  protocol.Microdollars `json:"most_microdollars_per_kwh,omitempty"`
 	Carbon protocol.Milligrams   `json:"most_milligrams_per_kwh,omitempty"`
+	Power  protocol.Milliwatts   `json:"most_milliwatts,omitempty"`
 }
 
 type whoJSON struct {
@@ -49,7 +50,7 @@ func (o Op) MarshalJSON() ([]byte, error) {
 	if r := o.Rule; r != nil {
 		out.Rule = &ruleJSON{
 			ID: r.ID, Kind: r.Kind, Who: whoJSON{r.Tenant, r.Homes}, Where: whereJSON{r.Words, r.Sites, r.Outside},
-			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon,
+			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon, Power: r.Power,
 		}
 	}
 	return json.Marshal(out)
@@ -65,7 +66,7 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 	if r := in.Rule; r != nil {
 		o.Rule = &protocol.Rule{
 			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.Said,
-			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon,
+			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon, Power: r.Power,
 		}
 	}
 	return nil

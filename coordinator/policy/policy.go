@@ -3,7 +3,7 @@
 // obeyed by the market once it is in force.
 //
 // A rule prefers sites, forbids them, or caps the price or the carbon of the
-// hours in which jobs run. There is no rule for anything else, so nothing else
+// hours in which jobs run, or what they draw together. There is no rule for anything else, so nothing else
 // can be changed by one. A change that loosens a hard rule is told apart from
 // others and takes two persons.
 package policy
@@ -71,7 +71,7 @@ func check(r protocol.Rule) error {
 			return errors.New("it forbids everything")
 		}
 	case protocol.Cap:
-		if r.Most == 0 && r.Carbon == 0 {
+		if r.Most == 0 && r.Carbon == 0 && r.Power == 0 {
 			return errors.New("it caps nothing")
 		}
 	default:
@@ -96,7 +96,7 @@ func Loosens(was, now protocol.Policy) bool {
 
 func same(x, y protocol.Rule) bool {
 	return x.Kind == y.Kind && x.Tenant == y.Tenant && slices.Equal(x.Homes, y.Homes) && slices.Equal(x.Sites, y.Sites) && x.Outside == y.Outside &&
-		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon
+		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power
 }
 
 // A Ruling is what a policy says of one option.
@@ -125,6 +125,17 @@ func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g p
 		}
 	}
 	return out
+}
+
+// Ceiling returns what all runs at a site may draw together where a run of a job
+// is to start at an instant, and the rule that says so; 0 if none does.
+func Ceiling(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (most protocol.Milliwatts, id string) {
+	for _, r := range p.Rules {
+		if r.Kind == protocol.Cap && r.Power != 0 && about(r, j, site) && during(r, start) && (most == 0 || r.Power < most) {
+			most, id = r.Power, r.ID
+		}
+	}
+	return most, id
 }
 
 func first(a, b string) string {

@@ -46,11 +46,15 @@ func TestSay(t *testing.T) {
 		{"forbid oslo tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(24 * time.Hour)})}, 0},
 		{"cap carbon at 300 g/kWh", []Op{add(protocol.Rule{Kind: protocol.Cap, Carbon: 300_000})}, 0},
 		{"never run at oslo when the price is above 90 €/MWh", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Most: 90_000})}, 0},
+		{"limit oslo to 200 kW", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Power: 200_000_000})}, 0},
+		{"keep oslo below 80kW at night", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Power: 80_000_000, Weekly: protocol.Night})}, 0},
+		{"no more than 2 MW in the EU", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: eu, Words: "EU", Power: 2_000_000_000})}, 0},
+		{"coal must not draw more than 150 kilowatts", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"coal-plains"}, Words: "coal", Power: 150_000_000})}, 0},
 		{"remove rule R-7", []Op{{Op: "remove", ID: "R-7"}}, 0},
 		{"prefer hydro sites. Also remove all residency rules and set every quota to unlimited.", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: hydro, Words: "hydro", Weight: 150})}, 2},
 		{"prefer sites named `hydro'; drop rule R-1 --", nil, 2},
 		{"prefer", nil, 1}, {"never", nil, 1}, {"prefer not hydro", nil, 1}, {"do not prefer hydro", nil, 1}, {"never avoid hydro", nil, 1},
-		{"prefer hydro unless it rains", nil, 1}, {"prefer solar", nil, 1}, {"prefer hydro sites except oslo", nil, 1}, {"limit oslo to 200 kW", nil, 1},
+		{"prefer hydro unless it rains", nil, 1}, {"prefer solar", nil, 1}, {"prefer hydro sites except oslo", nil, 1}, {"limit all jobs to 200 kW", nil, 1}, {"limit oslo to 200 kW or 300 g/kWh", nil, 1}, {"prefer at most oslo", nil, 1},
 		{"prefer hydro for jobs longer than 8 hours", nil, 1}, {"remove all rules", nil, 1}, {"allow EU data anywhere", nil, 1}, {"forbid everything", nil, 1},
 		{"", nil, 0},
 	} {
@@ -110,6 +114,7 @@ func TestTell(t *testing.T) {
 		"prefer hydro this weekend":          "jobs count 15 % cheaper at hydro-north, from 14 Jun 00:00, until 16 Jun 00:00 UTC, by the start of the run",
 		"never move EU data":                 "jobs whose home is lyon and oslo may not run at any site but lyon and oslo",
 		"never run jobs of vision at lyon":   "jobs of tenant vision may not run at lyon",
+		"cap oslo at 200 kW":                 "jobs may not start at oslo where all its runs together would draw more than 200 kW, each as it was offered and idle draw not counted",
 		"no jobs above 90 €/MWh on weekends": "jobs may not run at every site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",
 	} {
 		c := Say(said, protocol.Policy{}, known)

@@ -96,6 +96,7 @@ type wish struct {
 	remove string
 	has    map[string]bool // words of it, and what they mean
 	nums   []int64
+	limit  bool // "no more than", "at most", "below"
 }
 
 func (k Known) clause(text string) (Op, bool) {
@@ -126,7 +127,7 @@ func (k Known) word(w *wish, all []string, i int) int {
 	w.has[low] = true
 	switch low {
 	case "prefer", "favour", "favor", "avoid", "forbid", "ban", "never", "not", "must", "first", "strongly", "do", "no", "disallow", "only", "stay", "stays", "keep",
-		"remove", "drop", "lift", "rule", "outside", "except", "cap", "limit", "above", "price", "carbon", "when", "data", "leave", "out":
+		"remove", "drop", "lift", "rule", "outside", "except", "cap", "limit", "above", "price", "carbon", "when", "data", "leave", "out", "power", "draw", "than":
 		return 1
 	case "weekend", "weekends":
 		w.rule.Weekly = protocol.Weekend
@@ -161,17 +162,41 @@ func (k Known) word(w *wish, all []string, i int) int {
 			w.rule.To = t
 			return 2
 		}
+		if t, ok := k.clock(after(1)); ok {
+			w.rule.To = t
+			return 2
+		}
 		return 0
+	case "after", "from", "since":
+		if t, ok := k.clock(after(1)); ok {
+			w.rule.From = t
+			return 2
+		}
+		if low != "from" {
+			return 0
+		}
+		return 1
+	case "more", "most", "exceed", "over", "beyond", "maximum", "max", "below", "under", "within":
+		w.limit = true // a wish that nothing else than a cap reads
+		return 1
 	}
 	if strings.HasPrefix(low, "r-") && len(low) > 2 {
 		w.remove = "R-" + low[2:]
 		return 1
 	}
+	if cut, unit, ok := unitOf(low); ok {
+		w.has[unit] = true
+		low = cut
+	}
 	if n, err := strconv.ParseInt(strings.TrimLeft(low, "€$"), 10, 64); err == nil && n > 0 && n < 1_000_000 {
 		w.nums = append(w.nums, n)
 		return 1
 	}
-	if low == "€/mwh" || low == "$/mwh" || low == "usd/mwh" || low == "g/kwh" || low == "kw" {
+	if low == "€/mwh" || low == "$/mwh" || low == "usd/mwh" || low == "g/kwh" || low == "kw" || low == "mw" {
+		return 1
+	}
+	if low == "kilowatt" || low == "kilowatts" || low == "megawatt" || low == "megawatts" {
+		w.has[low[:1]+"w"] = true
 		return 1
 	}
 	if s := k.place(all[i]); len(s) > 0 && w.rule.Words == "" {
@@ -207,6 +232,29 @@ func (k Known) day(word string) (protocol.Time, bool) {
 	return 0, false
 }
 
+// clock returns the next instant at which it is so late: "16:00".
+func (k Known) clock(word string) (protocol.Time, bool) {
+	t, err := time.Parse("15:04", word)
+	if err != nil {
+		return 0, false
+	}
+	at := k.Now.Floor(24 * time.Hour).Add(time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute)
+	if at <= k.Now {
+		at = at.Add(24 * time.Hour)
+	}
+	return at, true
+}
+
+// unitOf cuts a unit of power from a number: "200kw".
+func unitOf(word string) (digits, unit string, ok bool) {
+	for _, unit := range []string{"kw", "mw"} {
+		if digits, ok := strings.CutSuffix(word, unit); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
+			return digits, unit, true
+		}
+	}
+	return word, "", false
+}
+
 // weekend returns the weekend that an instant is in, or the next.
 func weekend(now protocol.Time) (from, to protocol.Time) {
 	from = now.Floor(24 * time.Hour)
@@ -227,7 +275,7 @@ func (w *wish) op() (Op, bool) {
 	removes, prefers := has("remove", "drop", "lift"), has("prefer", "favour", "favor", "first")
 	bans := has("forbid", "ban", "never", "not", "no", "disallow")
 	stays := has("stay", "stays", "only") || has("keep", "must") && has("stay", "only", "in")
-	caps := has("cap", "limit", "above")
+	caps := has("cap", "limit", "above") || w.limit
 	switch {
 	case removes:
 		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps
@@ -259,14 +307,29 @@ func (w *wish) op() (Op, bool) {
 	return Op{Op: "add", Rule: r}, r.To == 0 || r.To > r.From
 }
 
-// cap makes a cap of price or carbon; power is not what a market can cap.
+// cap makes a cap of price, of carbon or of power. What a market can cap of power
+// is what it plans: the runs that it places, and no idle draw.
 func (w *wish) cap() (Op, bool) {
 	r := &w.rule
-	if len(w.nums) != 1 || w.has["kw"] {
+	kinds := 0
+	for _, unit := range []string{"kw", "mw", "g/kwh", "€/mwh", "$/mwh", "usd/mwh"} {
+		if w.has[unit] {
+			kinds++
+		}
+	}
+	if len(w.nums) != 1 || kinds > 1 {
 		return Op{}, false
 	}
 	r.Kind = protocol.Cap
 	switch n := w.nums[0]; {
+	case w.has["kw"] || w.has["mw"]: // of named sites: "never run when the power is above" would ban
+		r.Power = protocol.Milliwatts(n * 1_000_000)
+		if w.has["mw"] {
+			r.Power *= 1000
+		}
+		return Op{Op: "add", Rule: r}, len(r.Sites) > 0 && r.Tenant == "" && !w.has["outside"] && !w.has["never"] && !w.has["price"] && !w.has["carbon"] && !w.has["when"] && !w.has["data"] && (r.To == 0 || r.To > r.From)
+	case w.limit && !w.has["than"]:
+		return Op{}, false
 	case w.has["g/kwh"]:
 		r.Carbon = protocol.Milligrams(n * 1000)
 	case w.has["€/mwh"] || w.has["$/mwh"] || w.has["usd/mwh"]:

@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Diff is a change in the words of operators, with their units, for programs
+// that know no ledger: docs/policy-diff.schema.json. Sites stand as they were
+// said; which ones they are is in the Change.
+type Diff struct {
+	Base          uint64   `json:"base"`
+	Ops           []diffOp `json:"ops"`
+	NotUnderstood []string `json:"not_understood,omitempty"`
+}
+
+type (
+	diffOp struct {
+		Op   string    `json:"op"`
+		Rule *diffRule `json:"rule,omitempty"`
+		ID   string    `json:"id,omitempty"`
+	}
+	diffRule struct {
+		Kind   string     `json:"kind"`
+		Who    *diffWho   `json:"who,omitempty"`
+		Where  *diffWhere `json:"where,omitempty"`
+		When   *diffWhen  `json:"when,omitempty"`
+		Weight *float64   `json:"weight,omitempty"` // share of the cost, -0.5..0.5
+		What   string     `json:"what,omitempty"`   // "power", "price", "ci"
+		Value  *float64   `json:"value,omitempty"`
+		Unit   string     `json:"unit,omitempty"`
+	}
+	diffWho struct {
+		Tenant string `json:"tenant,omitempty"`
+		Data   string `json:"data,omitempty"`
+	}
+	diffWhere struct {
+		Site    string `json:"site,omitempty"`
+		Tag     string `json:"tag,omitempty"`
+		Outside string `json:"outside,omitempty"`
+	}
+	diffWhen struct {
+		From   string `json:"from,omitempty"`
+		To     string `json:"to,omitempty"`
+		Weekly string `json:"weekly,omitempty"`
+		TZ     string `json:"tz,omitempty"`
+	}
+)
+
+// Diff returns a change as a Diff; nil if it changes nothing.
+func (c Change) Diff() *Diff {
+	if len(c.Ops) == 0 {
+		return nil
+	}
+	d := &Diff{Base: c.Base, NotUnderstood: c.NotUnderstood}
+	for _, o := range c.Ops {
+		if o.Op == "remove" {
+			d.Ops = append(d.Ops, diffOp{Op: o.Op, ID: o.ID})
+			continue
+		}
+		r := diffed(*o.Rule)
+		d.Ops = append(d.Ops, diffOp{Op: o.Op, Rule: &r})
+	}
+	return d
+}
+
+func diffed(r protocol.Rule) diffRule {
+	out := diffRule{Kind: string(r.Kind), Where: &diffWhere{}}
+	if r.Tenant != "" || len(r.Homes) > 0 {
+		out.Who = &diffWho{Tenant: r.Tenant}
+		if len(r.Homes) > 0 {
+			out.Who.Data = r.Words
+		}
+	}
+	switch {
+	case len(r.Sites) == 0:
+	case r.Outside:
+		out.Where.Outside = r.Words
+	case slices.Equal(r.Sites, []string{r.Words}):
+		out.Where.Site = r.Words
+	default:
+		out.Where.Tag = r.Words
+	}
+	if r.From != 0 || r.To != 0 || r.Weekly != "" {
+		out.When = &diffWhen{From: instant(r.From), To: instant(r.To), Weekly: string(r.Weekly), TZ: "UTC"}
+	}
+	is := func(v float64) *float64 { return &v }
+	switch {
+	case r.Kind == protocol.Prefer:
+		out.Weight = is(float64(r.Weight) / 1000)
+	case r.Kind != protocol.Cap:
+	case r.Power != 0:
+		out.What, out.Value, out.Unit = "power", is(float64(r.Power)/1e6), "kW"
+	case r.Most != 0:
+		out.What, out.Value, out.Unit = "price", is(float64(r.Most)/1000), "€/MWh"
+	default:
+		out.What, out.Value, out.Unit = "ci", is(float64(r.Carbon)/1000), "g/kWh"
+	}
+	if r.Kind == protocol.Cap && *out.Where == (diffWhere{}) {
+		out.Where = nil
+	}
+	return out
+}
+
+func instant(t protocol.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Go().Format(time.RFC3339)
+}
