@@ -167,6 +167,11 @@ func (s *stage) judge(jobs []string) {
 			settled[x.Job]++
 			paid += x.Paid
 		case protocol.Refuse:
+			// Said twice while nobody led, a job comes twice, and the second time is
+			// refused; the first goes on.
+			if x.Why.Code == protocol.Duplicate {
+				return nil
+			}
 			refused[x.Job]++
 			s.Logf("%s refused: %+v", x.Job, x.Why)
 		}
