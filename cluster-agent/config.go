@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/cluster-agent/feed"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/internal/strict"
 )
@@ -74,6 +75,9 @@ func load(file string) (config, error) {
 		for i, x := range c.Grid.Sources {
 			if c.Grid.Sources[i], err = x.Open(dir); err != nil {
 				return c, at(p, i, err)
+			}
+			if i > 0 && x.Tells == "carbon" && (x.From == "watttime") != (c.Grid.carbon() == "watttime") {
+				return c, at(p, i, feed.Fault{Key: "from", What: "marginal and mean carbon are two quantities: keep watttime alone, or the others"})
 			}
 		}
 	}

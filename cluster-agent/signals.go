@@ -42,6 +42,16 @@ func at(p *strict.Page, i int, err error) error {
 	return p.Fault([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.What)
 }
 
+// carbon names the first source that tells of carbon.
+func (g gridConfig) carbon() string {
+	for _, x := range g.Sources {
+		if x.Tells == "carbon" {
+			return x.From
+		}
+	}
+	return ""
+}
+
 // usualPUE is that of a site which says nothing of its building.
 const usualPUE = 1.1
 

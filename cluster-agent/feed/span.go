@@ -34,9 +34,6 @@ var bounds = map[protocol.Quantity]bound{
 	protocol.GridPUE:    {1, 5, "", 1000},
 }
 
-// Unit names the unit of the spans of q; "" for PUE, which has none.
-func Unit(q protocol.Quantity) string { return bounds[q].unit }
-
 // Bounds of what is kept of one source.
 const (
 	mostSpans = 50_000 // 8 days of five minutes, and then some

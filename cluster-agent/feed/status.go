@@ -38,7 +38,7 @@ func (f *Feed) Status(now time.Time) []Status {
 func (r *Reader) Status(now time.Time) Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Source: r.Name(), Tells: r.cfg.Tells, Unit: Unit(r.what), Read: r.read, Stale: true, Why: maps.Clone(r.failures)}
+	s := Status{Source: r.Name(), Tells: r.cfg.Tells, Unit: bounds[r.what].unit, Read: r.read, Stale: true, Why: maps.Clone(r.failures)}
 	if r.err != nil {
 		s.Error = r.err.Error()
 	}

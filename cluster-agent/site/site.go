@@ -85,7 +85,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		if err != nil {
 			return err
 		}
-		start("agent", func() error { return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, r.machine(cfg.Agent, protocol.Agent(cfg.Site))) })
+		start("agent", func() error {
+			return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, r.machine(cfg.Agent, protocol.Agent(cfg.Site)))
+		})
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
