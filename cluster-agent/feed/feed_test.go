@@ -241,7 +241,6 @@ func TestFailuresAreTold(t *testing.T) {
 				}
 				before := len(r.spans)
 				tc.befall(sv)
-				r.door.patient = 2 * time.Second
 				if tc.why == "timeout" {
 					r.door.patient = 30 * time.Millisecond
 				}
