@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/meter"
 	"github.com/gridbid/gridbid/protocol"
@@ -125,18 +126,24 @@ func (h *Hands) wants(p *corev1.Pod) int {
 	return int(amount(p, pluginGPU))
 }
 
-// choose gives a pod devices of its run that no other pod of the run holds.
+// choose gives a pod devices of its run that no other pod of the run holds. What
+// it gave counts at once: the cluster's own word comes later than the next pod.
 func (h *Hands) choose(r *run, p *corev1.Pod, pods []*corev1.Pod) (devices []int, ok bool) {
 	n := h.wants(p)
 	if n == 0 {
 		return nil, true
 	}
+	if devices = r.gave[p.UID]; len(devices) == n {
+		return devices, true
+	}
+	devices = nil
 	held := make(map[int]bool)
 	for _, q := range pods {
-		if q.UID != p.UID && !over(q) {
-			for _, d := range indexes(q) {
-				held[d] = true
-			}
+		if q.UID == p.UID || over(q) {
+			continue
+		}
+		for _, d := range append(indexes(q), r.gave[q.UID]...) {
+			held[d] = true
 		}
 	}
 	for _, d := range r.launch.Devices {
@@ -144,7 +151,14 @@ func (h *Hands) choose(r *run, p *corev1.Pod, pods []*corev1.Pod) (devices []int
 			devices = append(devices, d)
 		}
 	}
-	return devices, len(devices) == n
+	if len(devices) < n {
+		return nil, false
+	}
+	if r.gave == nil {
+		r.gave = make(map[types.UID][]int)
+	}
+	r.gave[p.UID] = devices
+	return devices, true
 }
 
 // indexes reads which devices a pod of ours was given.

@@ -138,6 +138,7 @@ type run struct {
 	deleted  bool             // we asked for that
 	lent     loan
 
+	gave map[types.UID][]int       // devices of its pods, before the cluster says so
 	held map[string]types.UID      // its pods that were given devices, by name
 	drew map[types.UID]meter.Tally // what their machines wrote
 
