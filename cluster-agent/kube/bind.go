@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,10 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 	devices, ok := h.choose(r, p, pods)
 	if !ok {
 		h.leave(r, protocol.Refused, "its pods ask for more GPUs than were sold")
+		return nil
+	}
+	if cards := hamiNode(node); h.cfg.Sharing == HAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
+		h.leave(r, protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices)))
 		return nil
 	}
 	notes := h.notes(r, node, p, devices)

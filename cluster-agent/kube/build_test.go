@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -183,4 +184,46 @@ func FuzzTask(f *testing.F) {
 		}
 		_ = unstructured.SetNestedField(u.Object, "x", "status")
 	})
+}
+
+func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {
+	two := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}},{"name":"b","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
+	early := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"initContainers":[{"name":"first"}],"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
+	for _, tc := range []struct {
+		sharing Sharing
+		text    string
+		gpus    int
+		want    string
+	}{
+		{GPUShare, two, 2, "one container of a pod"}, {HAMi, early, 1, "init containers"}, {HAMi, two, 2, ""}, {Plugin, early, 1, ""},
+	} {
+		_, _, err := New(Config{Site: "oslo", Sharing: tc.sharing}).build(launchOf(tc.text, tc.gpus))
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v; want %q", tc.sharing, err, tc.want)
+		}
+	}
+}
+
+// Pods of one run that are bound before the cluster has said anything of each
+// other hold different devices, and the same ones when asked again.
+func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	r := &run{launch: protocol.Launch{Devices: []int{0, 2, 4, 6}}}
+	var pods []*corev1.Pod
+	for i := range 2 {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{pluginGPU: resource.MustParse("2")}}}}
+		pods = append(pods, p)
+	}
+	first, ok1 := h.choose(r, pods[0], pods)
+	second, ok2 := h.choose(r, pods[1], pods)
+	again, ok3 := h.choose(r, pods[0], pods)
+	if !ok1 || !ok2 || !ok3 || fmt.Sprint(first, second, again) != "[0 2] [4 6] [0 2]" {
+		t.Errorf("chose %v, %v and %v", first, second, again)
+	}
+	third := pods[0].DeepCopy()
+	third.UID = "third"
+	if _, ok := h.choose(r, third, append(pods, third)); ok {
+		t.Error("a third pod got devices that others hold")
+	}
 }

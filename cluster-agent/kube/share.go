@@ -112,7 +112,12 @@ func (h *Hands) translate(l protocol.Launch, t template) error {
 			r["claims"] = []any{map[string]any{"name": claimName}}
 		}
 	}
-	if total == 0 || h.cfg.Sharing != DRA {
+	switch early, _ := t.spec["initContainers"].([]any); {
+	case h.cfg.Sharing == GPUShare && total > 1:
+		return errors.New("GPU-share gives memory of one device to one container of a pod; several need another way of sharing")
+	case h.cfg.Sharing == HAMi && total > 0 && len(early) > 0:
+		return errors.New("HAMi's releases disagree on where init containers stand among a pod's devices; do without them, or use another way of sharing")
+	case total == 0 || h.cfg.Sharing != DRA:
 		return nil
 	}
 	if holders > 1 {
