@@ -3,6 +3,7 @@ package lead_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/lead"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A coordinator is one that runs, with its desk.
@@ -148,6 +150,40 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 		}
 		if code := second.submit(t, strings.Replace(job(i), "cpu: 2", "cpu: 3", 1)); code != http.StatusConflict {
 			t.Errorf("another job under the id %d: %d", i, code)
+		}
+	}
+}
+
+// A site that the market does not know cannot be gone; and who says so has a name.
+func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	c := start(t, &srv.Hub)
+	c.leads(t)
+	port, err := srv.Join(t.Context(), "agent/oslo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	mouth := protocol.Mouth{Who: "agent/oslo"}
+	if err := port.Say(t.Context(), mouth.Say(protocol.At(time.Now()), protocol.Coordinator, protocol.Hello{Site: "oslo"})); err != nil {
+		t.Fatal(err)
+	}
+	<-port.Heard() // it is on the books
+	for path, want := range map[string]int{
+		"/v1/sites/oslo/gone": http.StatusBadRequest, "/v1/sites/rome/gone?by=ada": http.StatusNotFound, "/v1/sites/oslo/gone?by=ada": http.StatusOK,
+	} {
+		answer, err := http.Post(c.http.URL+path, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != want || want == http.StatusOK && !strings.Contains(string(text), `"gone":true`) {
+			t.Errorf("%s: %d, want %d: %s", path, answer.StatusCode, want, text)
 		}
 	}
 }
