@@ -201,7 +201,7 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]
 		n := len(e.rec.Awards)
-		if n == 0 || e.rec.Awards[n-1].Site != g.Site || e.rec.State != Awarded {
+		if n == 0 || e.rec.Awards[n-1].Site != g.Site || e.rec.State != Awarded && e.rec.State != Running {
 			continue
 		}
 		a := &e.rec.Awards[n-1]
