@@ -1,6 +1,7 @@
 package diary_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/diary/diarytest"
 	"github.com/gridbid/gridbid/coordinator/record"
@@ -214,4 +216,27 @@ func TestNothingThatIsSaidPanics(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What sites offered are alternatives: no bar is the sum of them.
+func TestAlternativesAreNotStacked(t *testing.T) {
+	c := chat.Chart{Kind: "sweep", Unit: "count"}
+	for i, name := range []string{"lyon", "oslo"} {
+		s := chat.Series{Name: name}
+		for k := range 3 {
+			s.Points = append(s.Points, chat.Point{Label: fmt.Sprint(k * 100), Value: int64(10*i + k)})
+		}
+		c.Series = append(c.Series, s)
+	}
+	picture, ok := diary.New(nil).Picture(chat.Answer{Chart: &c})
+	b, bars := picture.(scene.Bars)
+	if !ok || !bars || len(b.Rows) != 6 {
+		t.Fatalf("drawn as %+v", picture)
+	}
+	for i, r := range b.Rows {
+		s := c.Series[i%2]
+		if p := s.Points[i/2]; len(r.Values) != 1 || r.Values[0] != float64(p.Value) || r.Name != p.Label+" · "+s.Name {
+			t.Errorf("row %d is %+v; want %s of %s alone", i, r, p.Label, s.Name)
+		}
+	}
 }

@@ -24,7 +24,29 @@ func (d *Diary) Picture(a chat.Answer) (scene.Chart, bool) {
 	if slices.ContainsFunc(a.Chart.Series, func(s chat.Series) bool { return s.Points[0].At != 0 }) {
 		return overTime(*a.Chart), true
 	}
+	if a.Chart.Kind == "sweep" && len(a.Chart.Series) > 1 {
+		return apart(*a.Chart), true
+	}
 	return side(*a.Chart), true
+}
+
+// apart draws a chart of alternatives, which do not add up: a bar for each, those
+// of one label together. Of many labels it takes every second.
+func apart(c chat.Chart) scene.Bars {
+	by, unit, decimals := scaled(c.Unit)
+	b := scene.Bars{Title: phrase.Clean(c.Title), Unit: unit, Decimals: decimals}
+	labels, every := len(c.Series[0].Points), 1
+	if labels*len(c.Series) > 40 {
+		every = 2
+	}
+	for i := 0; i < labels; i += every {
+		for _, s := range c.Series {
+			if i < len(s.Points) {
+				b.Rows = append(b.Rows, scene.Row{Name: phrase.Clean(s.Points[i].Label + " · " + s.Name), Values: []float64{float64(s.Points[i].Value) / by}})
+			}
+		}
+	}
+	return b
 }
 
 // scales are how units are shown.
