@@ -2,7 +2,7 @@
 # ~/.cache, so that only the first run pays for it.
 KUBETEST ?= .
 
-.PHONY: kube-plane test-kube test-kueue bench-kube test-chart
+.PHONY: kube-plane test-kube test-kueue bench-kube test-chart example-federation
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
@@ -23,3 +23,7 @@ bench-kube:
 ## test-chart: hold chart and container file to what they promise, with Helm's own code (CONTAINERS=1 also builds images)
 test-chart:
 	cd deploy/charttest && $(GO) test -count=1 ./...
+
+## example-federation: three clusters and a market over them, from deploy/examples; EXAMPLE_HOLD=10m keeps it up
+example-federation:
+	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -v -timeout 60m -run ExampleFederation ./scenarios/clusters
