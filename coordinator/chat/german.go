@@ -3,7 +3,12 @@ package chat
 // german is the lexicon in German, as operators mix it in. Umlauts are written
 // out, as questions are before they are looked up.
 const german = `
-_: der das den dem des ein eine einen einer einem von vom fuer im auf am aus und ist sind war waren wird werden hat haben hatte es sich bitte mir uns gib zeig zeige sag mal insgesamt gesamt gesamter gesamte gesamten gesamtes alle aller alles allen wurde wurden zum zur beim mit denn eigentlich da hier dort ich wir dieser diese dieses jener jene ihre ihr sein seine unser unsere unserer unseren bei ueber so genau nun also doch etwa ungefaehr circa ca kann koennte koennen konnte gibt gab viel sollte moechte will wissen liste auflisten aufschluesseln aufgeschluesselt aufteilung
+_: der das den dem des ein eine einen einer einem von vom fuer im auf am aus und ist sind war waren wird werden hat
+_: haben hatte es sich bitte mir uns gib zeig zeige sag mal insgesamt gesamt gesamter gesamte gesamten gesamtes alle
+_: aller alles allen wurde wurden zum zur beim mit denn eigentlich da hier dort ich wir dieser diese dieses jener jene
+_: ihre ihr sein seine unser unsere unserer unseren bei ueber so genau nun also doch etwa ungefaehr circa ca kann
+_: koennte koennen konnte gibt gab viel sollte moechte will wissen liste auflisten aufschluesseln aufgeschluesselt
+_: aufteilung
 why: warum, wieso, weshalb, grund, grund fuer, begruendung, erklaere, erklaer, erklaerung, aus welchem grund
 not: nicht, kein, keine, keinen
 which: welche, welcher, welches, welchen, welchem, wer, wem
@@ -11,13 +16,17 @@ how: wie
 many: wie viele, wieviele, anzahl, wie oft, die anzahl
 long: wie lange
 when: wann, um wie viel uhr, zu welcher zeit, uhrzeit
-where: wo, wohin, an welchem standort, auf welchem standort, in welchem rechenzentrum, an welchem ort, auf welchem cluster
+where: wo, wohin, an welchem standort, auf welchem standort, in welchem rechenzentrum, an welchem ort
+where: auf welchem cluster
 decision: entscheidung, welche entscheidung
-place: ging, gegangen, landete, gelandet, bekam, bekommen, gewann, gewonnen, gewinnt, gewaehlt, ausgewaehlt, zugeteilt, vergeben, platziert, genommen, kam, kommt, zugewiesen, gekommen
+place: ging, gegangen, landete, gelandet, bekam, bekommen, gewann, gewonnen, gewinnt, gewaehlt, ausgewaehlt, zugeteilt
+place: vergeben, platziert, genommen, kam, kommt, zugewiesen, gekommen
 run: lief, laeuft, laufen, gelaufen, ausgefuehrt, liefen
 start: startete, gestartet, startet, starten, begann, beginnt, beginnen, losgegangen, start von
 end: endete, beendet, fertig, endet, zu ende, ende
-late: zu spaet, verspaetet, verspaetung, verspaetete, verspaeteten, frist verpasst, fristen verpasst, frist versaeumt, deadline verpasst, deadline gerissen, deadlines gerissen, ihre deadline verpasst, die deadline verpasst, puenktlich
+late: zu spaet, verspaetet, verspaetung, verspaetete, verspaeteten, frist verpasst, fristen verpasst, frist versaeumt
+late: deadline verpasst, deadline gerissen, deadlines gerissen, ihre deadline verpasst, die deadline verpasst
+late: puenktlich
 defer: verschoben, aufgeschoben, verzoegert, zurueckgehalten, verzoegerung
 wait: wartet, warten, gewartet, wartete, warteten, wartezeit, wartezeiten, warteschlange, in der warteschlange
 queue: warteschlange bei, warteschlange in, schlange bei
@@ -34,22 +43,30 @@ tonne: pro tonne, je tonne
 without: ohne, ausgefallen, ausfaellt, ausfallen, weg, ausfall von, fehlte, gefehlt
 residency: datenresidenz, residenzregel, datenstandort
 compare: vergleich, vergleiche, verglichen mit, besser als, gegenueber
-carbon: co2-ausstoss, co2 ausstoss, ausstoss, emissionen, kohlendioxid, kohlenstoff, die emissionen, co2-emissionen, kilo co2, co2-fussabdruck, fussabdruck, klimabilanz
+carbon: co2-ausstoss, co2 ausstoss, ausstoss, emissionen, kohlendioxid, kohlenstoff, die emissionen, co2-emissionen
+carbon: kilo co2, co2-fussabdruck, fussabdruck, klimabilanz
 emit: ausgestossen, stoesst, emittiert, verursacht, emittierte, verursachte
 energy: energie, strom, stromverbrauch, energieverbrauch, verbrauch, kilowattstunden, energiebedarf, strombedarf
-cost: kosten, kostete, gekostet, kostet, stromkosten, energiekosten, ausgaben, stromrechnung, geld, ausgegeben, teuer, die kosten, bezahlt
+cost: kosten, kostete, gekostet, kostet, stromkosten, energiekosten, ausgaben, stromrechnung, geld, ausgegeben, teuer
+cost: die kosten, bezahlt
 used: verbraucht, verbrauchte, verbrauchten, verwendet
-most: am meisten, meiste, meisten, groesste, groessten, hoechste, hoechsten, schmutzigste, teuerste, teuersten, schlimmste, schlimmsten, laengste, laengsten
+most: am meisten, meiste, meisten, groesste, groessten, hoechste, hoechsten, schmutzigste, teuerste, teuersten
+most: schlimmste, schlimmsten, laengste, laengsten
 least: am wenigsten, wenigste, wenigsten, kleinste, kleinsten, niedrigste, niedrigsten, geringste, geringsten
-greenest: am gruensten, gruenste, gruensten, gruenster, gruener, sauberste, saubersten, am saubersten, sauber, gruen, klimafreundlichste, am klimafreundlichsten
-cheapest: am billigsten, am guenstigsten, billigste, billigsten, guenstigste, guenstigsten, guenstigster, guenstig, billig, billiger, guenstiger
+greenest: am gruensten, gruenste, gruensten, gruenster, gruener, sauberste, saubersten, am saubersten, sauber, gruen
+greenest: klimafreundlichste, am klimafreundlichsten
+cheapest: am billigsten, am guenstigsten, billigste, billigsten, guenstigste, guenstigsten, guenstigster, guenstig
+cheapest: billig, billiger, guenstiger
 dirtiest: schmutzigster standort, schmutzigste, dreckigste, am schmutzigsten, am dreckigsten, dreckigster
 jobs: auftraege, auftrag, die jobs, den jobs
 sites: standort, standorte, standorten, standorts, rechenzentrum, rechenzentren, die standorte
 tenants: mandant, mandanten, kunde, kunden, abteilung, abteilungen, die teams
-intensity: co2-intensitaet, co2 intensitaet, intensitaet, wie sauber, wie gruen, wie sauber ist der strom, wie gruen ist der strom, wie schmutzig, wie dreckig, emissionsfaktor, gramm pro kwh, gramm pro kilowattstunde
+intensity: co2-intensitaet, co2 intensitaet, intensitaet, wie sauber, wie gruen, wie sauber ist der strom
+intensity: wie gruen ist der strom, wie schmutzig, wie dreckig, emissionsfaktor, gramm pro kwh
+intensity: gramm pro kilowattstunde
 price: strompreis, strompreise, preis, preise
-average: durchschnittlich, durchschnittliche, durchschnittlicher, mittlere, mittleren, im mittel, im schnitt, durchschnitt, im durchschnitt, mittelwert
+average: durchschnittlich, durchschnittliche, durchschnittlicher, mittlere, mittleren, im mittel, im schnitt
+average: durchschnitt, im durchschnitt, mittelwert
 median: mediane
 now: jetzt, gerade, aktuell, aktuelle, aktueller, momentan, derzeit, im moment, im augenblick
 free: freie, freien, frei, platz, verfuegbar, verfuegbare, ungenutzt, ungenutzte
@@ -68,7 +85,8 @@ quota: kontingent, kontingente
 fairshare: fairer anteil, anteil, anteile, gerecht, anteil von
 priority: prioritaet, prioritaeten
 preempt: verdraengt, unterbrochen
-silent: stumm, geschwiegen, nicht geantwortet, nicht erreichbar, unerreichbar, antwortet nicht, antworten nicht, schweigt, schwieg
+silent: stumm, geschwiegen, nicht geantwortet, nicht erreichbar, unerreichbar, antwortet nicht, antworten nicht
+silent: schweigt, schwieg
 stuck: haengt, haengen, festgefahren, haengt fest, haengengeblieben
 history: verlauf, geschichte, verlauf von, passierte mit, geschah mit, ist mit
 happened: passiert, passierte, geschah, geschehen, los

@@ -170,6 +170,12 @@ func (r run) pages(ctx context.Context, complain func(string, ...any), questions
 	case <-ctx.Done():
 		return 0
 	}
+	tools(ctx, followed, complain, func(where, s string) {
+		n++
+		if bad := unprintable(s); bad != "" {
+			complain("%s shows %s", where, bad)
+		}
+	}, questions, questions[max(0, len(questions)-6):])
 	page := web.New(followed, web.Options{Title: "attacked"})
 	for _, q := range questions {
 		for _, where := range []string{"/?q=" + url.QueryEscape(q), "/?d=" + url.QueryEscape(q)} {
