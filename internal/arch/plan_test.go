@@ -109,7 +109,7 @@ var plan = []line{
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/profiling", shell, "protocol cluster-agent/profile", "", "replays public traces, to judge what sites foretell"},
-	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3 github.com/modelcontextprotocol/go-sdk/mcp", "attacks the house from all sides, and counts what holds"},
+	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
 
 	{"scenarios/live", shell, "*", "", "tests of a federation that lives: its ledgers answer as a replay's do"},
 	{"scenarios/load", shell, "*", "", "a main: measures a live federation in one process"},
