@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -38,6 +39,11 @@ type rough struct {
 // sort would.
 const firstLook = 32
 
+// slip is how much later than it was sold for a site may begin a job that waits
+// there. Lateness is counted as if it did: a finish that just makes the deadline
+// seldom does.
+const slip = 15 * time.Minute
+
 // rank returns the ranking of a lot, with nothing in order yet.
 func (p *problem) rank(l Lot, trust map[string]protocol.Milli, w protocol.Weights) *ranking {
 	n := 0
@@ -57,6 +63,9 @@ func (p *problem) rank(l Lot, trust map[string]protocol.Milli, w protocol.Weight
 				room = p.mean(pool, p.position(o.Start), p.position(o.Finish))
 			}
 			t := w.Of(l.Job, *o, room)
+			if o.Start > p.now {
+				_, t.Late = w.Waiting(l.Job, o.Start, o.Finish.Add(slip))
+			}
 			t.Money = scale(t.Money, factor)
 			t.Carbon = scale(t.Carbon, factor)
 			cost := t.Total()
