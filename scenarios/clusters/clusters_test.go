@@ -186,6 +186,7 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 // plane dies with what runs there, and the others take over; and a site's process
 // dies in mid-flight, and comes back.
 func TestThreePlanes(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	hub := newHub()
 	s, ctx := open(t, hub)
 	sub := newSubmitter(t, hub)

@@ -48,6 +48,7 @@ func (x *theatre) again(t *testing.T, name string) {
 // GPUs: what stays is released in place, what may go runs where it is cheapest, and
 // each tells how it stands.
 func TestSuspendedJobs(t *testing.T) {
+	t.Parallel()
 	x := &theatre{hub: newHub(), sites: map[string]Site{}, stops: map[string]func(){}}
 	x.stage, x.ctx = open(t, x.hub)
 	for i, name := range []string{"lyon", "oslo"} {

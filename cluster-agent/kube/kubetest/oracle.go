@@ -30,12 +30,25 @@ type Oracle struct {
 	Events int
 	Faults []string
 	Most   int // pods bound at once
+
+	Crowded int             // events at which a node was asked for more than it has: see Beside
+	rivals  bool            // there is another scheduler
+	crowded map[string]bool // nodes that are asked for more now
+}
+
+// Beside says that another scheduler fills the same nodes. Two may then bind to a
+// node's last room at once, until ours gives way: that is counted, as Crowded, and
+// is no fault unless it stays.
+func (o *Oracle) Beside() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rivals = true
 }
 
 // Watch begins to watch. Stop returns what was found.
 func (c *Cluster) Watch() *Oracle {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool)}
+	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool), crowded: make(map[string]bool)}
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		o.follow(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
@@ -67,6 +80,9 @@ func (c *Cluster) Watch() *Oracle {
 func (o *Oracle) Stop() map[string]int {
 	o.c.Helper()
 	o.stop()
+	for node := range o.crowded {
+		o.fault("node %s: it is asked for more than it has, to the end", node)
+	}
 	for i, f := range o.Faults {
 		if i == 10 {
 			o.c.Errorf("and %d more", len(o.Faults)-10)
@@ -193,7 +209,11 @@ func (o *Oracle) countNode(node string) {
 		}
 	}
 	o.Most = max(o.Most, bound)
-	if cpu > 96_000 || memory > 768<<30 || gpus > 8 {
+	delete(o.crowded, node)
+	if full := cpu > 96_000 || memory > 768<<30 || gpus > 8; full && o.rivals {
+		o.crowded[node] = true
+		o.Crowded++
+	} else if full {
 		o.fault("node %s: %dm of CPU, %d bytes and %d GPUs are asked by bound pods", node, cpu, memory, gpus)
 	}
 	for d, milli := range devices {

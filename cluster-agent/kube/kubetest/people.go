@@ -36,12 +36,13 @@ type Wish struct {
 	Labels    map[string]string // instead of the queue's
 	Notes     map[string]string // instead of a run time of ten minutes and a deadline in an hour
 	Fails     bool
+	Free      bool // it is not suspended: the cluster's own scheduler runs it
 }
 
 // Ask creates the Job of a wish.
 func (p People) Ask(w Wish) {
 	p.Helper()
-	yes, none := true, int32(0)
+	waits, none := !w.Free, int32(0)
 	limits := quantities(nil)
 	if w.GPUs > 0 {
 		limits["nvidia.com/gpu"] = *resource.NewQuantity(w.GPUs, resource.DecimalSI)
@@ -61,7 +62,7 @@ func (p People) Ask(w Wish) {
 	}
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: w.Labels, Annotations: w.Notes},
-		Spec: batchv1.JobSpec{Suspend: &yes, BackoffLimit: &none, Template: corev1.PodTemplateSpec{
+		Spec: batchv1.JobSpec{Suspend: &waits, BackoffLimit: &none, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Annotations: notes},
 			Spec: corev1.PodSpec{RestartPolicy: "Never", SchedulerName: w.Scheduler, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example.com/train:1",
