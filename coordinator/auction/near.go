@@ -61,7 +61,8 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 
 // band returns the options of a lot that could be awarded in place of own: the
 // cheapest of each site that fits, beginning like own now or later, and costs at
-// most the leeway more. Own is among them.
+// most the leeway more. Own is among them; if it costs more than that itself, there
+// is no band.
 func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	cands := p.lots[lot]
 	mine := cands.at(own)
@@ -85,6 +86,9 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 		}
 	}
 	most := min(abs(best)*protocol.Microdollars(l.Ease)/1000, l.Spend)
+	if mine.cost > best+most { // own stands for the sake of other lots: that is not for somebody else to weigh
+		return nil
+	}
 	band = slices.DeleteFunc(band, func(c int) bool {
 		return cands.at(c).cost > best+most || p.extra(cands.at(c), mine) > most
 	})
