@@ -122,6 +122,7 @@ grid: {price: 55, carbon: 30, pue: 1.1}
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
+	time.Sleep(2 * time.Second) // the oracle hears by itself, and perhaps later
 	ran := o.Stop()
 	for i := range jobs {
 		if job := fmt.Sprintf("job-%02d", i); ran[job] != 1 {

@@ -120,13 +120,13 @@ func (p People) Await(name, what string, holds func(View) bool) (v View) {
 	return v
 }
 
-// Until waits until something holds, for a minute at most, and shows what is
+// Until waits until something holds, for three minutes at most, and shows what is
 // instead.
 func (p People) Until(what string, holds func() bool, shown func() any) {
 	p.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.Fatalf("not within a minute: %s; instead %+v", what, shown())
+			p.Fatalf("not within three minutes: %s; instead %+v", what, shown())
 		}
 	}
 }
