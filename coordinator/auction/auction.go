@@ -151,8 +151,7 @@ func (a *Auction) Clear(r Round) Outcome {
 // awarded; what the plan runs later is held. Two kinds of lot go into a site's
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
-// ever come free by itself; but not long before it starts, as the plan may still
-// find better.
+// ever come free by itself.
 func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	cands := p.lots[i]
 	if cands.len() == 0 {
@@ -180,8 +179,7 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	if c < 0 {
 		return d
 	}
-	gang := l.Job.GPUs > 1 && (!p.patient[i] || k.Start < r.Now.Add(lead))
-	if gang || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
+	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
 	}
 	h := a.hold(l, k)
@@ -194,10 +192,6 @@ func (a *Auction) hold(l Lot, k *candidate) Decision {
 	a.plan[l.Job.ID] = held{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	return Decision{Site: k.site, Option: *k.Option}
 }
-
-// lead is how long before its start a lot of several GPUs that has time goes
-// into the queue of a site: long enough for a node to come free of small jobs.
-const lead = 3 * time.Hour
 
 // spare is how much time a job must have left for it to wait for room without a
 // site that keeps it.

@@ -89,24 +89,16 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 	}
 }
 
-// A gang that has time goes into the queue of a site a few hours before it starts,
-// and is planned anew until then.
-func TestAGangIsBookedWhenItsHourIsNear(t *testing.T) {
+// A gang goes into the queue of a site as soon as the plan has an hour for it.
+func TestAGangIsBookedAsSoonAsItHasAnHour(t *testing.T) {
 	site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 8000, 8000)}}
-	gang := func(start float64) Round {
-		return round([]Lot{lot("gang", 8, Menu{Site: "oslo", Options: []protocol.Option{option("V100", start, start+1, 1), option("V100", start+2, start+3, 5)}})}, site)
-	}
 	for _, c := range []struct {
 		start float64
 		want  string
-	}{{5, "plan 17:00 hold 13:00; "}, {2, "queue of oslo for 14:00; "}, {0, "oslo 12:00; "}} {
-		if got := show(New(Config{}).Clear(gang(c.start))); got != c.want {
+	}{{5, "queue of oslo for 17:00; "}, {0, "oslo 12:00; "}} {
+		l := lot("gang", 8, Menu{Site: "oslo", Options: []protocol.Option{option("V100", c.start, c.start+1, 1), option("V100", c.start+2, c.start+3, 5)}})
+		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != c.want {
 			t.Errorf("a gang whose best hour is in %v h: decided %s want %s", c.start, got, c.want)
 		}
-	}
-	r := gang(5)
-	r.Lots[0].Job.Deadline = at(7.5)
-	if got := show(New(Config{}).Clear(r)); got != "queue of oslo for 17:00; " {
-		t.Errorf("a gang that has little time: decided %s", got)
 	}
 }
