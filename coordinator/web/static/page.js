@@ -94,10 +94,12 @@ const UTC = new Intl.DateTimeFormat('en-GB', {day: 'numeric', month: 'short', ho
 const show = t => { $('clock').textContent = UTC.format(t).replace(',', ''); $('slide').setAttribute('aria-valuetext', $('clock').textContent + ' UTC'); };
 const goTo = newest(async (signal, settled) => {
   const fresh = await pieces('at' + (run.pinned ? '?t=' + run.t : ''), signal);
+  const d = document.activeElement.dataset.d; // stays where the reader is, if it is still there
   for (const id of ['tiles', 'sites', ...(run.pinned || !run.live || settled ? ['entries'] : [])]) {
     const to = $(id), from = fresh.querySelector('#' + id);
     if (from) to.replaceChildren(...from.childNodes);
   }
+  if (d && !document.activeElement.dataset.d) $('entries').querySelector(`[data-d="${CSS.escape(d)}"]`)?.focus({preventScroll: true});
   if (settled) for (const f of $('figures').querySelectorAll('figure')) timed(f);
 });
 function timed(figure) {
