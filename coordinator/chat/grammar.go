@@ -213,7 +213,7 @@ var rules = []rule{
 	{"help", "help", ""},
 	{"summary", "summary", "WIN which"},
 	{"no-quota", "quota", "*"}, {"no-preemption", "preempt", "*"}, {"no-replicas", "replica", "*"}, {"no-arbitration", "arbitrated", "*"},
-	{"no-priority", "priority", "*"}, {"no-policy-log", "changedby", "*"}, {"no-rule", "ruleid", "*"}, {"no-day-before", "daybefore", "*"},
+	{"!legislate", "priority rulewords", "*"}, {"no-priority", "priority", "*"}, {"no-policy-log", "changedby", "*"}, {"no-rule", "ruleid", "*"}, {"no-day-before", "daybefore", "*"},
 	{"no-fragments", "frag", "*"},
 	{"!unrecorded", "unrecorded", "*"}, {"!opinion", "opinion", "*"}, {"!beyond", "beyond", "*"},
 	{"!legislate", "legislate", "*"}, {"!act", "act", "*"}, {"!policy", "policyname", "*"},

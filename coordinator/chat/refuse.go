@@ -190,7 +190,7 @@ func (l *Log) refuse(why string) *Answer {
 	case "!act":
 		a.say("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
 	case "!legislate":
-		a.say("That would be a rule for the future, and questions only read. To try other rules, replay the day under another policy: `gridbid replay --policy`.")
+		a.say("That would be a rule for the future, and questions only read. `gridbid policy say` takes it in the same words, shows what it would have changed, and asks before it is in force.")
 	case "!policy":
 		var names []string
 		for _, t := range l.totals {

@@ -419,7 +419,7 @@ opinion: you like, i like, like best, like most, worth using, reasonable, stupid
 opinion: favourite, favorite, should i trust, run badly, ugly, best site overall
 beyond: next year, next month, in 12 months, next week, months, month, year, years, future, 2027, 2028, 2029, 2030
 beyond: 2035, 2040, 2050, decade, decades, century
-act: move, migrate, stop, cancel, delete, restart, suspend, resume, resubmit, scale, reschedule, pause, terminate
+act: over to, relocate, relocated, move, migrate, stop, cancel, delete, restart, suspend, resume, resubmit, scale, reschedule, pause, terminate
 act: abort, drain, cordon, kill, reboot, shut down, turn off, switch off, evict, launch job, start job, fire, hire
 act: buy, sell, deploy, install, upgrade, uninstall, wipe, erase, reset, transfer, submit job
 legislate: drop, limit, prefer, cap, forbid, allow, ban, never move, must stay, must, disallow, use hydro first
