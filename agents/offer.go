@@ -32,6 +32,7 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 		o.Jobs = append(o.Jobs, m)
 	}
 	o.Room = a.fleet.Room(now, slot, slots)
+	o.Idle, o.Useless = a.fleet.Idle()
 	return a.say(now, protocol.Coordinator, o)
 }
 

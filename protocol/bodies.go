@@ -25,6 +25,12 @@ type (
 		Jobs  []Menu  `msgpack:"j"`
 		Room  []Room  `msgpack:"rm,omitempty"` // per GPU model
 		Grid  Outlook `msgpack:"g"`
+
+		// Of the GPUs that are idle as it offers, in thousandths: all, and those
+		// that the jobs it was lately asked for could not use (docs/fgd.md). For
+		// people: nothing is decided by them.
+		Idle    Milli `msgpack:"id,omitempty"`
+		Useless Milli `msgpack:"ul,omitempty"`
 	}
 
 	// Award gives a job to the site that reads it.

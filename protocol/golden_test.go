@@ -122,6 +122,7 @@ var grown = []struct {
 		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000, 30_000}, PUE: []Milli{1120},
 			PriceOff: []Microdollars{0, 4_000}, CarbonOff: []Milligrams{0, 700}}})},
 	{"offer-expect", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Options: []Option{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
+	{"offer-idle", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Why: Reason{Code: NoRoom}}}, Idle: 5500, Useless: 1250})},
 	{"submit-image", said(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
 	{"exited-use", said(Exited{Job: "philly-17", Epoch: 3, Use: Use{GPU: 870, Temperature: 71}})},
 	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},

@@ -242,6 +242,14 @@ func (f *Fleet) Fragment() protocol.Milli {
 	return protocol.Milli(float64(num) * 1000 / (float64(den) * float64(idle)))
 }
 
+// Idle returns the GPUs that nothing holds, and those of them that the usual jobs
+// cannot use, in thousandths of a GPU (FGD, section 5: F).
+func (f *Fleet) Idle() (all, useless protocol.Milli) {
+	num, den := f.cluster.Fragment()
+	all = protocol.Milli(f.cluster.Idle())
+	return all, min(protocol.Milli(num/den), all)
+}
+
 func (f *Fleet) pool(model string) *pool {
 	i, ok := slices.BinarySearchFunc(f.pools, model, func(p pool, m string) int { return strings.Compare(p.model, m) })
 	if !ok {

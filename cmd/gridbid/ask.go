@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -97,15 +98,13 @@ func ask(ctx context.Context, question, path, flags string, asJSON bool, out, ta
 	}
 	log.Set(stageOf(ctx, path, talk))
 	a := log.Ask(question)
-	if a.Command != "" {
-		a.Command += flags
-	}
+	spell(&a, flags)
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(askAnswer{1, question, path, a})
 	} else {
-		err = a.Write(out)
+		err = errors.Join(a.Write(out), showAll(a, out))
 	}
 	switch {
 	case err != nil:
@@ -116,6 +115,35 @@ func ask(ctx context.Context, question, path, flags string, asJSON bool, out, ta
 		return fmt.Errorf("%w: %s", errNotAnswered, a.Kind)
 	}
 	return fmt.Errorf("%w: %s", errAskOtherwise, a.Kind)
+}
+
+// spell adds the flags that name the ledger to the commands of an answer.
+func spell(a *chat.Answer, flags string) {
+	if a.Command != "" {
+		a.Command += flags
+	}
+	if a.Draw != "" {
+		a.Draw += flags
+	}
+	for i := range a.More {
+		spell(&a.More[i], flags)
+	}
+}
+
+// showAll shows the charts of an answer in a terminal that shows pictures.
+func showAll(a chat.Answer, out io.Writer) error {
+	c, ok := diary.Sketch(a)
+	if !ok {
+		return nil
+	}
+	shown, err := showChart(c, out)
+	for _, more := range a.More {
+		if !shown || err != nil {
+			break
+		}
+		err = showAll(more, out)
+	}
+	return err
 }
 
 // readRun reads a ledger, and the totals that lie beside it if there are any.

@@ -136,13 +136,11 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		return err
 	}
 	a := t.session.Ask(question)
-	if a.Command != "" {
-		a.Command += t.flags
-	}
+	spell(&a, t.flags)
 	if t.asJSON {
 		return json.NewEncoder(t.out).Encode(askAnswer{1, question, t.path, a})
 	}
-	if err := a.Write(t.out); err != nil {
+	if err := errors.Join(a.Write(t.out), showAll(a, t.out)); err != nil {
 		return err
 	}
 	if a.Kind == "ambiguous" && len(a.Readings) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +25,8 @@ type Answer struct {
 	Cites    []string `json:"cites,omitempty"`    // decisions that it comes from
 	Readings []string `json:"readings,omitempty"` // questions to ask instead
 	Command  string   `json:"command,omitempty"`  // that says the same again
+	Draw     string   `json:"draw,omitempty"`     // a command that draws the chart
+	More     []Answer `json:"more,omitempty"`     // to what else was asked in the same breath
 
 	lacks string // what the question did not name: "JOB", "SITE", ...
 }
@@ -63,6 +66,15 @@ func (a *Answer) cite(ids ...uint64) {
 			continue
 		}
 		a.Cites = append(a.Cites, name)
+	}
+}
+
+// cited adds decisions by name.
+func (a *Answer) cited(names ...string) {
+	for _, n := range names {
+		if n != "" && !slices.Contains(a.Cites, n) {
+			a.Cites = append(a.Cites, n)
+		}
 	}
 }
 
@@ -106,6 +118,15 @@ func (a Answer) Write(w io.Writer) error {
 		}
 		fmt.Fprintf(out, "again: %s\n", a.Command)
 	}
+	if a.Draw != "" {
+		fmt.Fprintf(out, "chart: %s\n", a.Draw)
+	}
+	for _, more := range a.More {
+		fmt.Fprintln(out)
+		if err := more.Write(out); err != nil {
+			return err
+		}
+	}
 	return out.Flush()
 }
 
@@ -136,11 +157,13 @@ func (t Table) write(out *bufio.Writer) {
 
 // command returns the command line that asks a question, or "" if it holds
 // what a shell or a terminal would not show as it is.
-func command(question string) string {
+func command(question string) string { return commandOf("ask", question) }
+
+func commandOf(verb, question string) string {
 	if phrase.Clean(question) != question {
 		return "(a name here cannot be typed; use --json)"
 	}
-	return "gridbid ask '" + strings.ReplaceAll(question, "'", `'\''`) + "'"
+	return "gridbid " + verb + " '" + strings.ReplaceAll(question, "'", `'\''`) + "'"
 }
 
 // name returns a name from outside as people may see it.

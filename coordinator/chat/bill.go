@@ -43,22 +43,57 @@ func (l *Log) ended(q Query) (all []record.JobRecord) {
 	return all
 }
 
-// A sum is what jobs, and sites beside them, took.
-type sum struct {
-	jobs int
-	bill protocol.Bill
-	paid protocol.Microdollars
-	ids  []string
+// over returns the stints that a query is about and that ended in its window.
+func (l *Log) over(q Query) (all []stint) {
+	for _, r := range l.records() {
+		for _, s := range stints(r) {
+			if s.over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.run.Site == q.Site) && q.within(s.run.Ended) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
-func (s *sum) add(r record.JobRecord) {
-	s.jobs++
-	s.bill.Energy += r.Run.Cost.Energy
-	s.bill.Carbon += r.Run.Cost.Carbon
-	s.bill.Money += r.Run.Cost.Money
-	s.paid += r.Run.Settled.Paid
-	if d := r.Award(); d != nil {
-		s.ids = append(s.ids, cite(d.Said.Seq))
+// A sum is what jobs, and sites beside them, took.
+type sum struct {
+	jobs   int // that ended
+	pauses int // parts of jobs, that a pause ended
+	bill   protocol.Bill
+	paid   protocol.Microdollars
+	ids    []string
+
+	estimated bool // some of it was not metered
+}
+
+func (s *sum) add(x stint) {
+	if x.part {
+		s.pauses++
+	} else {
+		s.jobs++
+	}
+	s.bill.Energy += x.run.Cost.Energy
+	s.bill.Carbon += x.run.Cost.Carbon
+	s.bill.Money += x.run.Cost.Money
+	s.paid += x.run.Settled.Paid
+	s.estimated = s.estimated || x.run.Estimated
+	if id := x.cite(); id != "" {
+		s.ids = append(s.ids, id)
+	}
+}
+
+// counted says of how many jobs and parts of jobs a sum is.
+func (s sum) counted() string {
+	if s.pauses == 0 {
+		return phrase.Count(s.jobs, "job", "jobs") + " ended"
+	}
+	return phrase.Count(s.jobs, "job", "jobs") + " and " + phrase.Count(s.pauses, "part of a paused job", "parts of paused jobs") + " ended"
+}
+
+// marked says that a sum is not all measured.
+func (s sum) marked(a *Answer) {
+	if s.estimated {
+		a.say("Part of that was not metered, and is an estimate of the site's.")
 	}
 }
 
@@ -74,6 +109,9 @@ func (s sum) figures(a *Answer, subject string) {
 	a.figure(subject, "cost", int64(s.bill.Money), "microdollars", s.ids...)
 	a.figure(subject, "paid", int64(s.paid), "microdollars", s.ids...)
 	a.figure(subject, "jobs", int64(s.jobs), "count", s.ids...)
+	if s.pauses > 0 {
+		a.figure(subject, "parts", int64(s.pauses), "count", s.ids...)
+	}
 }
 
 // parts notes what a sum is put together of.
@@ -118,17 +156,59 @@ func (l *Log) idleBy(q Query, key func(site string, hour protocol.Time) string) 
 	return all
 }
 
+// spent sums up all parts of a job that are over.
+func spent(r record.JobRecord) (all sum) {
+	for _, x := range stints(r) {
+		if x.over {
+			all.add(x)
+		}
+	}
+	return all
+}
+
+// billOf tells what one job took, each of its parts if it was paused.
 func (l *Log) billOf(r record.JobRecord, a *Answer) {
-	id := l.matter(Query{Job: r.Job.ID}).cited()
-	if r.State != record.Ended {
+	all := spent(r)
+	switch {
+	case all.jobs+all.pauses == 0:
 		a.say("Job %s has not ended, so nothing was measured; it is %s.", name(r.Job.ID), r.State)
 		return
+	case all.pauses == 0:
+		a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
+			name(r.Job.ID), kWh(all.bill.Energy), kg(all.bill.Carbon), phrase.Dollars(all.bill.Money), name(r.Run.Site), phrase.Dollars(all.paid))
+	default:
+		until := "so far; it is " + string(r.State)
+		if all.jobs > 0 {
+			until = "in all"
+		}
+		a.say("Job %s was paused, and ran in %s. They took %s, %s CO2e and %s for energy %s, measured with the facility's share. %s was paid for them.",
+			name(r.Job.ID), phrase.Count(all.jobs+all.pauses, "part", "parts"), kWh(all.bill.Energy), kg(all.bill.Carbon), phrase.Dollars(all.bill.Money), until, phrase.Dollars(all.paid))
+		a.partsOf(r)
 	}
-	c := r.Run.Cost
-	a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
-		name(r.Job.ID), kWh(c.Energy), kg(c.Carbon), phrase.Dollars(c.Money), name(r.Run.Site), phrase.Dollars(r.Run.Settled.Paid))
-	s := sum{jobs: 1, ids: id, bill: c, paid: r.Run.Settled.Paid}
-	s.figures(a, ofJob(r.Job.ID))
+	all.marked(a)
+	if len(all.ids) == 0 {
+		all.ids = l.matter(Query{Job: r.Job.ID}).cited()
+	}
+	all.figures(a, ofJob(r.Job.ID))
+	a.figure(ofJob(r.Job.ID), "ran-in", int64(all.jobs+all.pauses), "count", all.ids...)
+}
+
+// partsOf lists the parts of a job that was paused.
+func (a *Answer) partsOf(r record.JobRecord) {
+	a.Table = &Table{Head: []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}}
+	for i, x := range stints(r) {
+		if !x.over {
+			continue
+		}
+		c, id := x.run.Cost, x.cite()
+		a.cited(id)
+		a.row(name(x.run.Site), id, phrase.Clock(x.run.Started), phrase.Clock(x.run.Ended), kWh(c.Energy), kg(c.Carbon), phrase.Dollars(c.Money), phrase.Dollars(x.run.Settled.Paid))
+		of := fmt.Sprintf("part/%d", i+1)
+		one := sum{bill: c, paid: x.run.Settled.Paid, ids: []string{id}}
+		one.figures(a, of)
+		a.figure(of, "from", int64(x.run.Started), "instant", id)
+		a.figure(of, "to", int64(x.run.Ended), "instant", id)
+	}
 }
 
 // bill sums up what jobs and sites took.
@@ -141,8 +221,8 @@ func (l *Log) bill(q Query, a *Answer) {
 	}
 	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
 	all := new(sum)
-	for _, r := range l.ended(q) {
-		all.add(r)
+	for _, x := range l.over(q) {
+		all.add(x)
 	}
 	idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]
 	if idle == nil {
@@ -174,7 +254,8 @@ func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
 	if q.Metric != "" {
 		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
 	}
-	a.say("%s ended, and took %s, %s CO2e and %s for energy.", phrase.Count(jobs.jobs, "job", "jobs"), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), phrase.Dollars(jobs.bill.Money))
+	a.say("%s, and took %s, %s CO2e and %s for energy.", jobs.counted(), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), phrase.Dollars(jobs.bill.Money))
+	jobs.marked(a)
 	if q.Tenant != "" {
 		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", phrase.Dollars(jobs.paid))
 		return
@@ -189,23 +270,23 @@ const nobodys = "\x00(idle draw of sites)"
 
 // billBy lists a bill by site, tenant or hour; idle draw has no tenant.
 func (l *Log) billBy(q Query, a *Answer, all sum) {
-	key := func(r record.JobRecord) string { return r.Run.Site }
+	key := func(x stint) string { return x.run.Site }
 	idle := func(site string, _ protocol.Time) string { return site }
 	switch q.By {
 	case "tenant":
-		key = func(r record.JobRecord) string { return r.Job.Tenant }
+		key = func(x stint) string { return x.rec.Job.Tenant }
 		idle = func(string, protocol.Time) string { return nobodys }
 	case "hour":
-		key = func(r record.JobRecord) string { return r.Run.Ended.Floor(time.Hour).String() }
+		key = func(x stint) string { return x.run.Ended.Floor(time.Hour).String() }
 		idle = func(_ string, hour protocol.Time) string { return hour.String() }
 	}
 	by := l.idleBy(q, idle)
-	for _, r := range l.ended(q) {
-		k := key(r)
+	for _, x := range l.over(q) {
+		k := key(x)
 		if by[k] == nil {
 			by[k] = new(sum)
 		}
-		by[k].add(r)
+		by[k].add(x)
 	}
 	keys := sorted(by)
 	if q.By != "hour" {
@@ -254,7 +335,7 @@ func (l *Log) top(q Query, a *Answer) {
 			wait, _ := r.Wait()
 			return wait.Milliseconds(), phrase.Span(wait), "ms"
 		}
-		v, shown := sum{bill: r.Run.Cost}.shown(q.Metric)
+		v, shown := spent(r).shown(q.Metric)
 		return v, shown, map[string]string{"carbon": "milligrams", "energy": "millijoules", "cost": "microdollars"}[q.Metric]
 	}
 	all := l.ended(q)
@@ -282,8 +363,8 @@ func (l *Log) top(q Query, a *Answer) {
 func (l *Log) mix(q Query, a *Answer) {
 	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
 	all := new(sum)
-	for _, r := range l.ended(q) {
-		all.add(r)
+	for _, x := range l.over(q) {
+		all.add(x)
 	}
 	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
 		all.idle(idle.bill)

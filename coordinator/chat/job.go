@@ -21,7 +21,8 @@ func (l *Log) held(q Query, a *Answer) {
 	wait, started := r.Wait()
 	switch {
 	case started:
-		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), phrase.Span(wait), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Run.Started), name(r.Run.Site))
+		first, _ := begun(r)
+		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), phrase.Span(wait), phrase.Clock(r.Job.Arrival), phrase.Clock(first.run.Started), name(first.run.Site))
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 	default:
 		a.say("Job %s has not started; its state at the end of the record is %s.", name(r.Job.ID), r.State)
@@ -61,6 +62,7 @@ func (l *Log) where(q Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
+	l.paused(r, a)
 	switch {
 	case r.State == record.Ended:
 		a.say("Job %s ran at %s, on %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node))
@@ -76,6 +78,17 @@ func (l *Log) where(q Query, a *Answer) {
 	}
 	if n := len(l.job(r.Job.ID).declines); n > 0 {
 		a.say("It was given back %s before.", phrase.Count(n, "time", "times"))
+	}
+}
+
+// paused tells of the parts of a job that ended in a pause.
+func (l *Log) paused(r record.JobRecord, a *Answer) {
+	for i, p := range r.Parts {
+		x := stints(r)[i]
+		a.say("It ran at %s from %s to %s, and was paused then, as its award said.", name(p.Site), phrase.Clock(p.Started), phrase.Clock(p.Ended))
+		a.figure(ofJob(r.Job.ID), "part-from", int64(p.Started), "instant", x.cite())
+		a.figure(ofJob(r.Job.ID), "part-to", int64(p.Ended), "instant", x.cite())
+		a.cited(x.cite())
 	}
 }
 
@@ -96,13 +109,18 @@ func (l *Log) times(q Query, a *Answer) {
 	r := m.rec
 	a.cite(m.id)
 	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Job.Deadline))
+	l.paused(r, a)
 	d := r.Award()
 	switch {
 	case r.Run != nil && r.Run.Planned:
 		a.say("%s accepted it, to start at %s; when it did is known when it is over.", name(r.Run.Site), phrase.Clock(r.Run.Started))
 		a.figure(ofJob(r.Job.ID), "planned", int64(r.Run.Started), "instant", m.cited()...)
 	case r.Run != nil:
-		a.say("It started %s at %s.", phrase.Clock(r.Run.Started), name(r.Run.Site))
+		again := ""
+		if len(r.Parts) > 0 {
+			again = " again"
+		}
+		a.say("It started%s %s at %s.", again, phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case d != nil:
 		a.say("It has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
@@ -137,7 +155,12 @@ func (l *Log) waited(q Query, a *Answer) {
 		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(l.last))
 		return
 	}
-	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), phrase.Span(wait), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(m.rec.Run.Started))
+	first, _ := begun(m.rec)
+	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), phrase.Span(wait), phrase.Clock(m.rec.Job.Arrival), phrase.Clock(first.run.Started))
+	if n := len(m.rec.Parts); n > 0 {
+		a.say("It was paused %s since.", phrase.Count(n, "time", "times"))
+		a.figure(ofJob(m.rec.Job.ID), "pauses", int64(n), "count", m.cited()...)
+	}
 	a.figure(ofJob(m.rec.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 }
 
@@ -209,15 +232,18 @@ func (l *Log) history(q Query, a *Answer) {
 	for _, d := range h.declines {
 		all = append(all, event{d.at, name(d.site) + " gave it back: " + narrate.Because(d.why)})
 	}
-	switch {
-	case r.Run == nil:
-	case r.Run.Planned:
-		all = append(all, event{r.Run.Started, "was to start at " + name(r.Run.Site)})
-	default:
-		all = append(all, event{r.Run.Started, "started at " + name(r.Run.Site) + " on " + name(r.Run.Node)})
-	}
-	if r.State == record.Ended {
-		all = append(all, event{r.Run.Ended, "ended"})
+	for _, x := range stints(r) {
+		if x.run.Planned {
+			all = append(all, event{x.run.Started, "was to start at " + name(x.run.Site)})
+		} else {
+			all = append(all, event{x.run.Started, "started at " + name(x.run.Site) + " on " + name(x.run.Node)})
+		}
+		switch {
+		case x.part:
+			all = append(all, event{x.run.Ended, "paused"})
+		case x.over:
+			all = append(all, event{x.run.Ended, "ended"})
+		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
 	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), phrase.Count(len(h.decisions), "decision", "decisions"), phrase.Count(len(h.declines), "time given back", "times given back"), r.State)
@@ -294,7 +320,7 @@ func (l *Log) ahead(q Query, a *Answer) {
 	by := make(map[string]protocol.Milli)
 	n := 0
 	for _, other := range l.records() {
-		if other.Job.ID == r.Job.ID || ran(other) != site || other.Job.GPU() == 0 || !l.holds(other, until-1) {
+		if other.Job.ID == r.Job.ID || other.Job.GPU() == 0 || heldAt(other, until-1) != site {
 			continue
 		}
 		n++
@@ -309,9 +335,4 @@ func (l *Log) ahead(q Query, a *Answer) {
 		a.row(name(t), phrase.Thousandths(by[t]))
 		a.figure("tenant/"+t, "gpus-held", int64(by[t]), "thousandths")
 	}
-}
-
-// holds reports whether a job is on its devices at an instant.
-func (l *Log) holds(r record.JobRecord, at protocol.Time) bool {
-	return r.Run != nil && r.Run.Started <= at && (r.State != record.Ended || at < r.Run.Ended)
 }

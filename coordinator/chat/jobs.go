@@ -61,7 +61,8 @@ func (l *Log) waits(q Query, a *Answer) {
 	l.whole(q, a, "jobs count that started in that time; UTC")
 	var all []int64
 	for _, r := range l.records() {
-		if wait, ok := r.Wait(); ok && q.of(r) && q.within(r.Run.Started) {
+		first, _ := begun(r)
+		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.run.Site == q.Site) && q.within(first.run.Started) {
 			all = append(all, wait.Milliseconds())
 			a.cite(l.matter(Query{Job: r.Job.ID}).id)
 		}
@@ -95,7 +96,8 @@ func (l *Log) pending(q Query, a *Answer) {
 	}
 	var all []record.JobRecord
 	for _, r := range l.records() {
-		waits := r.Job.Arrival <= at && (r.Run == nil || r.Run.Started > at) && (r.Refusal == nil || r.Refusal.Said.At > at)
+		_, runs := stintAt(r, at)
+		waits := r.Job.Arrival <= at && !runs && (r.State != record.Ended || r.Run.Ended > at) && (r.Refusal == nil || r.Refusal.Said.At > at)
 		if waits && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(r, at) == q.Site) {
 			all = append(all, r)
 		}
@@ -220,10 +222,12 @@ func (l *Log) shares(q Query, a *Answer) {
 	by := make(map[string]int64) // thousandths of a GPU times milliseconds
 	n := make(map[string]int)
 	var all int64
-	for _, r := range l.ended(Query{}) {
-		held := int64(r.Job.GPU()) * int64(r.Run.Ended-r.Run.Started)
-		by[r.Job.Tenant] += held
-		n[r.Job.Tenant]++
+	for _, x := range l.over(Query{}) {
+		held := int64(x.rec.Job.GPU()) * int64(x.run.Ended-x.run.Started)
+		by[x.rec.Job.Tenant] += held
+		if !x.part {
+			n[x.rec.Job.Tenant]++
+		}
 		all += held
 	}
 	a.Table = &Table{Head: []string{"tenant", "jobs", "GPU-hours", "share"}}

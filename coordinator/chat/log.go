@@ -70,6 +70,8 @@ type site struct {
 	pools    []protocol.Pool
 	outlooks []outlook // the first and the last of each hour, as said
 	meters   []protocol.Meter
+	scrapped []scrap // where they change
+	tells    bool    // it has ever said of idle GPUs
 }
 
 type outlook struct {
@@ -127,6 +129,7 @@ func (l *Log) Add(m protocol.Message) {
 		l.site(from).meters = append(l.site(from).meters, b)
 	case protocol.Offer:
 		l.site(from).look(outlook{m.At, b.Grid})
+		l.site(from).scraps(m.At, b)
 	}
 }
 

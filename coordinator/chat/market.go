@@ -39,9 +39,9 @@ func (l *Log) bidError(q Query, a *Answer) {
 		under, over int
 	}
 	by := make(map[string]*sums)
-	for _, r := range l.ended(Query{}) {
-		s := r.Run.Settled
-		if r.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
+	for _, spent := range l.over(Query{}) {
+		s := spent.run.Settled
+		if spent.run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
 		}
 		if by[s.Site] == nil {
@@ -136,22 +136,28 @@ func (l *Log) activity(q Query, a *Answer) {
 	}
 	started, ended, planned := 0, 0, 0
 	for _, r := range l.records() {
-		if r.Run == nil || q.Site != "" && r.Run.Site != q.Site {
-			continue
-		}
-		if q.within(r.Run.Started) {
-			started++
-			if r.Run.Planned {
-				planned++
+		for _, x := range stints(r) {
+			if q.Site != "" && x.run.Site != q.Site {
+				continue
 			}
-		}
-		if l.holds(r, q.From-1) && !l.holds(r, q.To-1) || q.within(r.Run.Started) && !l.holds(r, q.To-1) {
-			ended++
+			if q.within(x.run.Started) {
+				started++
+				if x.run.Planned {
+					planned++
+				}
+			}
+			if x.over && q.within(x.run.Ended) {
+				ended++
+			}
 		}
 	}
 	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", phrase.Clock(q.From), phrase.Clock(q.To), phrase.Count(n, "decision", "decisions"),
 		phrase.Count(kinds["award"], "award", "awards"), phrase.Count(kinds["hold"], "hold", "holds"), phrase.Count(kinds["refuse"], "refusal", "refusals"),
 		phrase.Count(started, "job", "jobs"), ended)
+	l.changedIn(q, a)
+	if n == 0 {
+		l.lastBefore(q, a)
+	}
 	if planned > 0 {
 		a.assume(fmt.Sprintf("%d of the starts as planned: a site says when a job started when it is over", planned))
 	}
@@ -167,6 +173,7 @@ func (l *Log) activity(q Query, a *Answer) {
 		a.say("%d × %s.", codes[k], k)
 		a.figure("run", k, int64(codes[k]), "count")
 	}
+	a.Chart = decisionsOver(q, last)
 	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
 	for _, d := range last[max(0, len(last)-mostListed):] {
 		a.figure(ofJob(d.job), "decided", int64(d.at), "instant", cite(d.id))
@@ -180,4 +187,54 @@ func (l *Log) activity(q Query, a *Answer) {
 		a.say("The last %d are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
 	}
+}
+
+// changedIn says what a window changed of the rules in force and of who takes part.
+func (l *Log) changedIn(q Query, a *Answer) {
+	n := 0
+	for _, p := range l.governed {
+		if q.within(p.at) {
+			n++
+			a.say("The policy in force changed at %s, to version %d.", phrase.Clock(p.at), p.Version)
+			a.figure("run", "policy-changed", int64(p.at), "instant")
+			a.figure("run", "policy-version", int64(p.Version), "count")
+		}
+	}
+	if n == 0 {
+		a.say("The policy in force did not change.")
+	}
+}
+
+// lastBefore points from a window without decisions to the last one before it.
+func (l *Log) lastBefore(q Query, a *Answer) {
+	for _, id := range slices.Backward(l.order) {
+		if d := l.decisions[id]; d.at < q.From {
+			a.say("The last decision before that was %s, at %s.", cite(id), phrase.Clock(d.at))
+			a.figure("run", "last-decision", int64(d.at), "instant", cite(id))
+			a.cite(id)
+			return
+		}
+	}
+}
+
+// decisionsOver draws how many decisions of each kind there were, in up to a dozen
+// steps of a window.
+func decisionsOver(q Query, all []decided) *Chart {
+	if len(all) == 0 {
+		return nil
+	}
+	step := max(q.To.Sub(q.From)/12, time.Second)
+	c := &Chart{Kind: "activity", Title: "decisions", Unit: "count"}
+	for _, kind := range []string{"award", "hold", "refuse"} {
+		for from := q.From; from < q.To; from = from.Add(step) {
+			n := int64(0)
+			for _, d := range all {
+				if d.kind == kind && d.at >= from && d.at < from.Add(step) {
+					n++
+				}
+			}
+			c.add(kind+"s", Point{Label: phrase.Clock(from), Value: n})
+		}
+	}
+	return c
 }

@@ -15,8 +15,11 @@ import (
 // mostAsked bounds a question, in bytes.
 const mostAsked = 2000
 
-// Ask answers a question in plain words.
+// Ask answers a question in plain words, or several that one text asks.
 func (l *Log) Ask(question string) Answer {
+	if a, ok := l.Talk().several(question); ok {
+		return a
+	}
 	q, back := l.Parse(question)
 	if back != nil {
 		return *back
@@ -231,7 +234,7 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 	if q.Ask != "differ" && q.Ask != "breakeven" {
 		q.Other = ""
 	}
-	if q.Ask != "bill" && q.Ask != "top" {
+	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
 		q.Metric = ""
 	}
 	if q.Ask != "bill" {

@@ -78,6 +78,9 @@ var readAs = []struct {
 	{Query{Ask: "no-preemption"}, []string{"who preempted me, by which rule, at what price?"}},
 	{Query{Ask: "no-replicas"}, []string{"why did only 2 of 5 replicas start?"}},
 	{Query{Ask: "no-arbitration"}, []string{"did the model decide D-4?", "what did arbitration cost in all"}},
+	{Query{Ask: "no-day-before"}, []string{"compare with yesterday", "how did today compare with yesterday?", "today against yesterday"}},
+	{Query{Ask: "no-fragments"}, []string{"which site is most fragmented", "how fragmented are the sites"}},
+	{Query{Ask: "overflow", Site: "oslo"}, []string{"oslo is full: why did it not overflow?"}},
 	{Query{Ask: "no-priority"}, []string{"what do priority, class and factor each do?"}},
 }
 

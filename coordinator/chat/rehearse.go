@@ -120,13 +120,13 @@ func (l *Log) unbound(q Query, a *Answer) {
 	a.figure(ofJob(id), "started-as-recorded", int64(was.Run.Started), "instant", m.cited()...)
 	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), phrase.Clock(r.Run.Started), name(ran(was)), phrase.Clock(was.Run.Started))
 	if r.State == record.Ended && was.State == record.Ended {
+		x, y := spent(r), spent(was)
 		a.say("It would have taken %s of carbon against %s, and %s of energy against %s.",
-			kg(r.Run.Cost.Carbon), kg(was.Run.Cost.Carbon), phrase.Dollars(r.Run.Cost.Money), phrase.Dollars(was.Run.Cost.Money))
-		for _, x := range []record.JobRecord{r, was} {
-			sum{jobs: 1, bill: x.Run.Cost}.figures(a, ofJob(id))
-		}
-		a.figure(ofJob(id), "carbon-difference", int64(r.Run.Cost.Carbon-was.Run.Cost.Carbon), "milligrams", m.cited()...)
-		a.figure(ofJob(id), "cost-difference", int64(r.Run.Cost.Money-was.Run.Cost.Money), "microdollars", m.cited()...)
+			kg(x.bill.Carbon), kg(y.bill.Carbon), phrase.Dollars(x.bill.Money), phrase.Dollars(y.bill.Money))
+		x.figures(a, ofJob(id))
+		y.figures(a, ofJob(id))
+		a.figure(ofJob(id), "carbon-difference", int64(x.bill.Carbon-y.bill.Carbon), "milligrams", m.cited()...)
+		a.figure(ofJob(id), "cost-difference", int64(x.bill.Money-y.bill.Money), "microdollars", m.cited()...)
 	}
 }
 

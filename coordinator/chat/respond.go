@@ -33,7 +33,8 @@ func init() {
 		"forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
 		"weights": (*Log).weights, "shares": (*Log).shares, "bid-error": (*Log).bidError, "silent": (*Log).silent, "stuck": (*Log).stuck,
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
-		"no-arbitration": (*Log).arbitration, "no-policy-log": (*Log).policyLog,
+		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,
+		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog,
 		"jobs": (*Log).count, "summary": (*Log).summary,
 	}
 }
@@ -65,6 +66,9 @@ func (l *Log) Answer(q Query) Answer {
 	}
 	if a.Kind != "answer" {
 		a.Figures, a.Chart = nil, nil
+	}
+	if a.Chart != nil {
+		a.Draw = commandOf("chart answer", q.String())
 	}
 	return a
 }
@@ -118,14 +122,10 @@ func (l *Log) check(q Query) *Answer {
 // absences are what this federation has not, by what is asked.
 var absences = map[string]string{
 	"no-quota":       "This federation has no quotas, so none was used, lent or borrowed. Jobs compete by cost and deadline alone; `gridbid ask 'fair share by tenant'` says what each tenant got.",
-	"no-preemption":  "Nothing was preempted: this market has no preemption. A job that runs runs to its end.",
 	"no-replicas":    "Jobs have no replicas here: each runs whole, on one node, or not at all.",
 	"no-arbitration": "No decision was arbitrated: no model and no judge takes part here. Rules decided all of them, and arbitration cost nothing.",
-	"no-priority":    "No priority class or factor is in the record's decisions. A job's terms of cost say what counts: energy, carbon, transfer, fragments, delay and lateness.",
 	"no-policy-log":  "Nobody changed the policy: a run has one policy from its start to its end.",
 	"no-rule":        "No rules with ids are in this run. `gridbid ask 'rules in force'` says what decided.",
-	"no-day-before":  "The record has no day before to compare with: it is one run. Replay the other day, and compare the two folders' totals.json.",
-	"no-fragments":   "Fragmentation of one site is not in the record. `gridbid ask 'largest free block of gpus at 12:00'` says which gangs fit; totals.json has the mean over all sites.",
 }
 
 // A case is a job as one decision met it.

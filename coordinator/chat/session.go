@@ -35,6 +35,14 @@ func (s *Session) Ask(question string) Answer {
 	if n, err := strconv.Atoi(question); err == nil && n >= 1 && n <= len(s.readings) {
 		question = s.readings[n-1]
 	}
+	if a, ok := s.several(question); ok {
+		return a
+	}
+	return s.alone(question)
+}
+
+// alone answers one question, and remembers it.
+func (s *Session) alone(question string) Answer {
 	a := s.ask(question)
 	s.readings = nil
 	if a.Kind == "ambiguous" {

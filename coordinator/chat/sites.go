@@ -142,15 +142,16 @@ func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
 			s := stock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
 			touched := make(map[string]map[int]bool)
 			for _, r := range l.records() {
-				if ran(r) != site || r.Run.Model != p.Model || r.Job.GPUs == 0 || !l.holds(r, at) {
+				x, ok := stintAt(r, at)
+				if !ok || x.run.Site != site || x.run.Model != p.Model || r.Job.GPUs == 0 {
 					continue
 				}
 				s.free -= r.Job.GPU()
-				if touched[r.Run.Node] == nil {
-					touched[r.Run.Node] = make(map[int]bool)
+				if touched[x.run.Node] == nil {
+					touched[x.run.Node] = make(map[int]bool)
 				}
-				for _, d := range r.Run.Devices {
-					touched[r.Run.Node][d] = true
+				for _, d := range x.run.Devices {
+					touched[x.run.Node][d] = true
 				}
 			}
 			each := p.GPUs / p.Nodes

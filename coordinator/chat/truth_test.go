@@ -166,7 +166,7 @@ func TestWhyNotIsTheDifferenceOfTheOffers(t *testing.T) {
 		{"would 5 gpus fit at 13:30", "No node had so many free"},
 		{"would 4 gpus fit at 13:30", "would have fitted at bern (V100), lyon (V100) and oslo (V100)"},
 		{"what if train-1 had run elsewhere", "lyon offered $0.0330, which is $0.0180 more"},
-		{"who preempted train-1", "Nothing was preempted"},
+		{"who preempted train-1", "This market preempts nobody"},
 		{"what is ahead of train-2", "0 jobs held GPUs at lyon"},
 	} {
 		t.Run(tc.q, func(t *testing.T) {

@@ -342,7 +342,10 @@ arbitrated: tiebreak, tie break, judge, ai, did the model, the model choose, mod
 arbitrated: language model, arbiter, arbitrate, arbitrations, language models, consulted, model consulted
 arbitrated: was the model, chatgpt, gpt, artificial intelligence, an ai, model pick, model picked, model involved
 arbitrated: tie breaks, tie breaker, tie-breaker, by the model, by a model, ai model, ollama, the judge
-daybefore: day before, the day before, against yesterday, than yesterday, previous day
+daybefore: day before, the day before, against yesterday, than yesterday, previous day, with yesterday, to yesterday
+daybefore: compare with yesterday, compare to yesterday, compared with yesterday, compared to yesterday, vs yesterday
+daybefore: versus yesterday, since yesterday, with the day before, compared with the day before, than the day before
+daybefore: compared to the day before, compare with the day before, compare to the day before, against the day before
 changedby: last policy change, who changed, policy last, changed the policy, changed last, changed the policy last
 changedby: policy changed last, policy changed, made the last policy change, last changed the policy, last changed
 changedby: policy history, policy log, policy changes, history of the policy, edited the policy, touched the policy

@@ -21,6 +21,15 @@ func (d *Diary) Picture(a chat.Answer) (scene.Chart, bool) {
 			return c, true // it says of the sites without an offer why
 		}
 	}
+	return Sketch(a)
+}
+
+// Sketch returns the chart of an answer out of the answer alone; false if it has
+// none.
+func Sketch(a chat.Answer) (scene.Chart, bool) {
+	if a.Chart == nil || len(a.Chart.Series) == 0 {
+		return nil, false
+	}
 	if slices.ContainsFunc(a.Chart.Series, func(s chat.Series) bool { return s.Points[0].At != 0 }) {
 		return overTime(*a.Chart), true
 	}

@@ -157,11 +157,15 @@ func (d desk) query(ctx context.Context, picture bool, of target, q chat.Query) 
 // for. A question that was not answered is the caller's to ask otherwise.
 func (d desk) say(ctx context.Context, picture bool, ask func(*diary.Diary) chat.Answer) (*sdk.CallToolResult, any, error) {
 	var a chat.Answer
-	var c scene.Chart
+	var pictures []scene.Chart
 	if err := d.run.Look(ctx, func(y *diary.Diary) {
 		a = ask(y)
 		if picture {
-			c, _ = y.Picture(a)
+			for _, x := range append([]chat.Answer{a}, a.More...) {
+				if c, ok := y.Picture(x); ok {
+					pictures = append(pictures, c)
+				}
+			}
 		}
 	}); err != nil {
 		return nil, nil, err
@@ -172,7 +176,7 @@ func (d desk) say(ctx context.Context, picture bool, ask func(*diary.Diary) chat
 	}
 	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}
 	r.IsError = a.Kind != "answer" && a.Kind != "absent"
-	if c != nil {
+	for _, c := range pictures {
 		if err := draw(r, c); err != nil {
 			return nil, nil, err
 		}

@@ -52,10 +52,24 @@ func declines(r record.JobRecord) (all []string) {
 	return all
 }
 
-// ran says what was measured, against what was bid.
-func ran(r record.JobRecord) []string {
+// ran says what was measured, against what was bid: of each part, and of the last.
+func ran(r record.JobRecord) (all []string) {
+	for _, p := range r.Parts {
+		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
+			clock(p.Started), clock(p.Ended), phrase.Clean(p.Site), where(&p), phrase.KWh(p.Cost.Energy), phrase.Kg(p.Cost.Carbon), phrase.Dollars(p.Cost.Money)))
+		if (p.Settlement != record.Origin{}) {
+			all = append(all, fmt.Sprintf("%s was paid %s for that part.", phrase.Clean(p.Site), phrase.Dollars(p.Settled.Paid)))
+		}
+	}
+	return append(all, last(r)...)
+}
+
+// last says what came of a job's last award.
+func last(r record.JobRecord) []string {
 	run := r.Run
 	switch {
+	case run == nil && len(r.Parts) > 0 && r.State == record.Waiting:
+		return []string{"Its rest waits to be sold."}
 	case run == nil && r.Award() != nil && r.Award().Answer == "":
 		return []string{fmt.Sprintf("%s has not answered the award yet.", phrase.Clean(r.Award().Site))}
 	case run == nil && r.Award() != nil:

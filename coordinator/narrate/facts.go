@@ -47,8 +47,11 @@ func Facts(r record.JobRecord) []Fact {
 		f.add("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
 		f.add("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
 	}
+	for i := range r.Parts {
+		f.run(fmt.Sprintf("part/%d", i+1), &r.Parts[i])
+	}
 	if r.State == record.Ended {
-		f.run(r.Run)
+		f.run("run", r.Run)
 	}
 	return f
 }
@@ -65,13 +68,13 @@ func (f *facts) option(subject string, p record.Priced, round uint64, from recor
 	f.add(subject, "room-worth", int64(p.Room), "microdollars", round, from)
 }
 
-func (f *facts) run(run *record.Run) {
-	f.add("run", "started", int64(run.Started), "instant", 0, run.Done)
-	f.add("run", "ended", int64(run.Ended), "instant", 0, run.Done)
-	f.add("run", "energy", int64(run.Cost.Energy), "millijoules", 0, run.Done)
-	f.add("run", "carbon", int64(run.Cost.Carbon), "milligrams", 0, run.Done)
-	f.add("run", "money", int64(run.Cost.Money), "microdollars", 0, run.Done)
+func (f *facts) run(of string, run *record.Run) {
+	f.add(of, "started", int64(run.Started), "instant", 0, run.Done)
+	f.add(of, "ended", int64(run.Ended), "instant", 0, run.Done)
+	f.add(of, "energy", int64(run.Cost.Energy), "millijoules", 0, run.Done)
+	f.add(of, "carbon", int64(run.Cost.Carbon), "milligrams", 0, run.Done)
+	f.add(of, "money", int64(run.Cost.Money), "microdollars", 0, run.Done)
 	if (run.Settlement != record.Origin{}) {
-		f.add("run", "paid", int64(run.Settled.Paid), "microdollars", 0, run.Settlement)
+		f.add(of, "paid", int64(run.Settled.Paid), "microdollars", 0, run.Settlement)
 	}
 }

@@ -20,6 +20,7 @@ type reply struct {
 	Links     []string // to decisions
 	More      int      // decisions that are not among them
 	Figure    *figure
+	Others    []*reply // to what else was asked in the same breath
 }
 
 // A part of a sentence is text, or the id of a decision.
@@ -47,7 +48,11 @@ func newReply(d *diary.Diary, question, before string, width float64) *reply {
 	if strings.TrimSpace(question) == "" {
 		question = "help"
 	}
-	p := &reply{Answer: d.Ask(question, before)}
+	return shownAs(d, d.Ask(question, before), width)
+}
+
+func shownAs(d *diary.Diary, a chat.Answer, width float64) *reply {
+	p := &reply{Answer: a}
 	if p.Query != nil {
 		p.Asked = p.Query.String()
 	}
@@ -59,6 +64,9 @@ func newReply(d *diary.Diary, question, before string, width float64) *reply {
 	if c, ok := d.Picture(p.Answer); ok {
 		w := diary.Drawing{Chart: "answer", Question: p.Asked}
 		p.Figure = &figure{w.Chart, address(w), template.HTML(c.Draw(width).Inline())}
+	}
+	for _, more := range a.More {
+		p.Others = append(p.Others, shownAs(d, more, width))
 	}
 	return p
 }

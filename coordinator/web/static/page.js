@@ -81,12 +81,13 @@ function mark(id) {
 const ask = newest(async (signal, question) => {
   $('q').value = question;
   $('reply').setAttribute('aria-busy', 'true');
-  const before = $('reply').querySelector('article')?.dataset.asked || '';
+  const before = [...$('reply').querySelectorAll('article')].at(-1)?.dataset.asked || '';
   const fresh = await pieces(`ask?q=${encodeURIComponent(question)}&on=${encodeURIComponent(before)}&w=${Math.floor($('reply').clientWidth)}`, signal);
   $('reply').replaceChildren(...fresh.childNodes);
   $('reply').removeAttribute('aria-busy');
   fitAll($('reply'));
-  remember('q', $('reply').querySelector('article')?.dataset.asked || question); // in full, whatever it leaned on
+  const said = $('reply').querySelectorAll('article');
+  remember('q', said.length === 1 && said[0].dataset.asked || question); // in full, whatever it leaned on
 });
 
 // An instant.

@@ -1,0 +1,188 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// lost are the reasons for which a site gives up a job that it had taken.
+var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeGone, protocol.Refused, protocol.Unfinished, protocol.SiteGone, protocol.Cancelled}
+
+// preemption tells which jobs lost their devices, by whom and what that cost.
+func (l *Log) preemption(q Query, a *Answer) {
+	q.Job, q.Decision = l.asking(q), 0
+	a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
+	a.Table = &Table{Head: []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}}
+	n, pauses := 0, 0
+	for _, r := range l.records() {
+		if q.Job != "" && r.Job.ID != q.Job || q.Tenant != "" && r.Job.Tenant != q.Tenant {
+			continue
+		}
+		for _, p := range r.Parts {
+			if (q.Site == "" || p.Site == q.Site) && q.within(p.Ended) {
+				pauses++
+			}
+		}
+		for i, d := range r.Awards {
+			if d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code) || q.Site != "" && d.Site != q.Site || !q.within(d.Answered.At) {
+				continue
+			}
+			n++
+			l.lostOne(r, i, a)
+		}
+	}
+	a.figure("run", "lost", int64(n), "count", a.Cites...)
+	a.figure("run", "pauses", int64(pauses), "count")
+	of := "in this record"
+	if q.Job != "" {
+		of = "of job " + name(q.Job)
+	}
+	if n == 0 {
+		a.say("No award %s was given up by its site after it was accepted.", of)
+	} else {
+		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", phrase.Count(n, "award", "awards"), map[bool]string{true: "was", false: "were"}[n == 1])
+	}
+	if pauses > 0 {
+		a.say("%s ended in a pause that the award had named.", phrase.Count(pauses, "run", "runs"))
+	}
+}
+
+// asking returns the job that a query is about, or "".
+func (l *Log) asking(q Query) protocol.JobID {
+	if q.Decision != 0 {
+		return l.decisions[q.Decision].job
+	}
+	return q.Job
+}
+
+// lostOne lists one award that its site gave up.
+func (l *Log) lostOne(r record.JobRecord, i int, a *Answer) {
+	d, id, next := r.Awards[i], cite(max(r.Awards[i].Said.Seq, 1)), "none yet"
+	a.cited(id)
+	if i+1 < len(r.Awards) {
+		then := r.Awards[i+1]
+		next = phrase.Dollars(then.Option.Terms.Total())
+		a.cited(cite(then.Said.Seq))
+		a.figure(ofJob(r.Job.ID), "next-cost", int64(then.Option.Terms.Total()), "microdollars", cite(then.Said.Seq))
+	}
+	a.figure(ofJob(r.Job.ID), "lost-cost", int64(d.Option.Terms.Total()), "microdollars", id)
+	a.figure(ofJob(r.Job.ID), "lost-at", int64(d.Answered.At), "instant", id)
+	if len(a.Table.Rows) < mostListed {
+		a.row(name(r.Job.ID), phrase.Clock(d.Answered.At), name(d.Site), phrase.Dollars(d.Option.Terms.Total()), next, id, narrate.Because(d.Declined))
+	}
+}
+
+// priority tells what a priority does, and how the jobs of each fared.
+func (l *Log) priority(q Query, a *Answer) {
+	id := l.asking(q)
+	a.say("A priority is a number that a job says, from -1,000 to 1,000; 0 is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.")
+	if id != "" {
+		r := l.known(id)
+		a.cite(l.matter(q).id)
+		a.say("Job %s has priority %d.", name(id), r.Job.Priority)
+		a.figure(ofJob(id), "priority", int64(r.Job.Priority), "count")
+	}
+	type of struct {
+		jobs, late int
+		waits      []int64
+	}
+	by := make(map[int]*of)
+	for _, r := range l.records() {
+		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
+			continue
+		}
+		if by[r.Job.Priority] == nil {
+			by[r.Job.Priority] = new(of)
+		}
+		x := by[r.Job.Priority]
+		x.jobs++
+		if r.Late() {
+			x.late++
+		}
+		if wait, ok := r.Wait(); ok {
+			x.waits = append(x.waits, wait.Milliseconds())
+		}
+	}
+	a.Table = &Table{Head: []string{"priority", "jobs", "late", "mean wait"}}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(by))) {
+		x, subject := by[p], fmt.Sprintf("priority/%d", p)
+		wait := "–"
+		if len(x.waits) > 0 {
+			var sum int64
+			for _, w := range x.waits {
+				sum += w
+			}
+			mean := sum / int64(len(x.waits))
+			wait = phrase.Span(time.Duration(mean) * time.Millisecond)
+			a.figure(subject, "mean-wait", mean, "ms")
+		}
+		a.row(fmt.Sprint(p), fmt.Sprint(x.jobs), fmt.Sprint(x.late), wait)
+		a.figure(subject, "priority", int64(p), "count")
+		a.figure(subject, "jobs", int64(x.jobs), "count")
+		a.figure(subject, "late", int64(x.late), "count")
+	}
+}
+
+// unstarted is the row of jobs without a site. Its first byte keeps it apart
+// from any site's name.
+const unstarted = "\x00(not started)"
+
+// overflow tells where the jobs of one home ran, and why they waited.
+func (l *Log) overflow(q Query, a *Answer) {
+	a.assume("jobs whose home is " + name(q.Site) + "; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost")
+	where := make(map[string]int)
+	holds := make(map[protocol.Code]int)
+	n, held := 0, 0
+	for _, r := range l.records() {
+		if r.Job.Home != q.Site || q.Tenant != "" && r.Job.Tenant != q.Tenant || !q.within(r.Job.Arrival) {
+			continue
+		}
+		n++
+		first, ok := begun(r)
+		if ok {
+			where[first.run.Site]++
+		} else {
+			where[unstarted]++
+		}
+		any := false
+		for _, id := range l.job(r.Job.ID).decisions {
+			if d := l.decisions[id]; d.kind == "hold" {
+				holds[d.why.Code]++
+				any = true
+			}
+		}
+		if any {
+			held++
+			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+		}
+	}
+	home, waiting := where[q.Site], where[unstarted]
+	a.say("%s have their home at %s; %d of them ran there first, %d at other sites, and %d have not started. %d were held at least once.",
+		phrase.Count(n, "job", "jobs"), name(q.Site), home, n-home-waiting, waiting, held)
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"jobs", n}, {"at-home", home}, {"elsewhere", n - home - waiting}, {"not-started", waiting}, {"held", held}} {
+		a.figure("site/"+q.Site, f.name, int64(f.n), "count")
+	}
+	for _, code := range slices.Sorted(maps.Keys(holds)) {
+		a.say("%d × held: %s.", holds[code], narrate.Because(protocol.Reason{Code: code}))
+		a.figure("site/"+q.Site, "held-"+string(code), int64(holds[code]), "count")
+	}
+	a.Table = &Table{Head: []string{"site", "jobs"}}
+	for _, s := range sorted(where) {
+		shown := strings.TrimPrefix(s, "\x00")
+		a.row(name(shown), fmt.Sprint(where[s]))
+		a.figure("site/"+shown, "jobs-of-that-home", int64(where[s]), "count")
+	}
+	a.Chart = a.bars("sites", "where the jobs of "+q.Site+" ran", "jobs-of-that-home", "site/")
+	a.say("Of one job: `gridbid ask 'why not home for job NAME'`.")
+}

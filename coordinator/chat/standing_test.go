@@ -1,0 +1,162 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// idle says that a site has so many idle GPUs, some of no use.
+func (s *stage) idle(site string, all, useless protocol.Milli) {
+	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: 99, Idle: all, Useless: useless})
+}
+
+func TestFragmentsAreAsTheSitesSaid(t *testing.T) {
+	s := day()
+	s.idle("oslo", 6000, 1500)
+	s.idle("lyon", 8000, 8000)
+	s.idle("bern", 4000, 4001) // which cannot be
+	at := s.now
+	s.now = s.now.Add(time.Hour)
+	s.idle("oslo", 2000, 0)
+	s.now = s.now.Add(time.Minute)
+	s.idle("lyon", 8000, 8000)
+	l := s.log()
+	for _, tc := range []struct {
+		q, site string
+		share   int64
+	}{
+		{"how fragmented is oslo at " + at.String() + "?", "oslo", 250},
+		{"how fragmented is oslo?", "oslo", 0},
+		{"fragmentation of lyon", "lyon", 1000},
+		{"which site is most fragmented now", "lyon", 1000},
+	} {
+		a := l.Ask(tc.q)
+		if got := figure(t, a, "site/"+tc.site, "fragmentation"); got != tc.share {
+			t.Errorf("%s: %d; want %d: %q", tc.q, got, tc.share, a.Text)
+		}
+		if a.Chart == nil || !strings.Contains(a.Text[0], tc.site) {
+			t.Errorf("%s: a chart: %v, %q", tc.q, a.Chart != nil, a.Text)
+		}
+	}
+	if a := l.Ask("how fragmented is bern"); a.Kind != "absent" || len(a.Figures) > 0 {
+		t.Errorf("of a site that told nothing that can be true: %s %q", a.Kind, a.Text)
+	}
+}
+
+func TestADayIsComparedWithTheOneBefore(t *testing.T) {
+	s := day()
+	if a := s.log().Ask("compare with yesterday"); a.Kind != "absent" || !strings.Contains(a.Text[0], "the record begins at 13 Apr 12:00") {
+		t.Errorf("a record of one day: %s %q", a.Kind, a.Text)
+	}
+	s.now = noon.Add(23 * time.Hour)
+	j := task("next", "vision")
+	j.Arrival, j.Deadline = s.now, s.now.Add(9*time.Hour)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(5, j)
+	s.offer("oslo", 5, "next", "", option(23*time.Hour, 1, 70))
+	s.award("oslo", 5, j, option(23*time.Hour, 1, 70), "o1", []int{0, 1}, time.Hour)
+	s.now = s.now.Add(12 * time.Hour)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: s.now})
+	done := bodies[protocol.Done](s)
+	var idle protocol.Milligrams
+	for _, m := range bodies[protocol.Meter](s) {
+		idle += m.Idle.Carbon
+	}
+	l := s.log()
+	a := l.Ask("how did today compare with yesterday?")
+	for _, tc := range []struct {
+		day, name string
+		want      int64
+	}{
+		{"2022-04-13", "carbon", int64(done[0].Carbon+done[1].Carbon) + int64(idle)}, {"2022-04-14", "carbon", int64(done[2].Carbon)},
+		{"2022-04-13", "jobs that arrived", 5}, {"2022-04-14", "jobs that arrived", 1}, {"2022-04-13", "late jobs", 1}, {"2022-04-13", "holds", 1}, {"2022-04-14", "awards", 1},
+	} {
+		if got := figure(t, a, "day/"+tc.day, tc.name); got != tc.want {
+			t.Errorf("%s of %s: %d; want %d", tc.name, tc.day, got, tc.want)
+		}
+	}
+	if a.Chart == nil || a.Chart.Kind != "compare" || len(a.Cites) != 3 {
+		t.Errorf("chart %+v, from %q", a.Chart, a.Cites)
+	}
+	if of := l.Ask("carbon against yesterday at lyon"); figure(t, of, "day/2022-04-14", "carbon") != 0 || of.Query.Site != "lyon" {
+		t.Errorf("of lyon: %q", of.Text)
+	}
+}
+
+// A site that gives up what it had taken is told, with what its place cost and
+// what the next one did; before that nobody is said to have been preempted.
+func TestWhatIsLostIsToldWithItsPrice(t *testing.T) {
+	s := day()
+	if a := s.log().Ask("who preempted eval-2, by which rule, at what price?"); figure(t, a, "run", "lost") != 0 || len(a.Table.Rows) != 0 {
+		t.Errorf("nothing was lost: %q", a.Text)
+	}
+	epoch := s.epoch // of eval-2 at bern
+	s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	four := task("eval-2", "vision")
+	s.call(6, four)
+	s.offer("oslo", 6, "eval-2", "", option(6*time.Hour, 5, 40))
+	s.award("oslo", 6, four, option(6*time.Hour, 5, 40), "o1", []int{0}, 0)
+	a := s.log().Ask("who preempted eval-2, by which rule, at what price?")
+	if figure(t, a, "run", "lost") != 1 || figure(t, a, "job/eval-2", "next-cost") <= figure(t, a, "job/eval-2", "lost-cost") || len(a.Cites) != 2 {
+		t.Errorf("%q %v, from %q", a.Text, a.Table.Rows, a.Cites)
+	}
+}
+
+func TestPrioritiesAreCounted(t *testing.T) {
+	s := day()
+	j := task("urgent", "speech")
+	j.Priority = 50
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	a := s.log().Ask("what do priority, class and factor each do?")
+	if figure(t, a, "priority/50", "jobs") != 1 || figure(t, a, "priority/0", "jobs") != 5 || a.Table.Rows[0][0] != "50" {
+		t.Errorf("%q %v", a.Text, a.Table.Rows)
+	}
+	if a := s.log().Ask("what is the priority of urgent"); figure(t, a, "job/urgent", "priority") != 50 {
+		t.Errorf("%q", a.Text)
+	}
+}
+
+func TestAFullHomeIsExplained(t *testing.T) {
+	a := day().log().Ask("lyon is full: why did it not overflow?")
+	if figure(t, a, "site/lyon", "jobs") != 4 || figure(t, a, "site/lyon", "at-home") != 1 || figure(t, a, "site/lyon", "elsewhere") != 1 || figure(t, a, "site/lyon", "held") != 1 {
+		t.Errorf("%q %+v", a.Text, a.Figures)
+	}
+}
+
+// A text that asks several things gets an answer to each, or none at all.
+func TestSeveralQuestionsAreAnsweredInTurn(t *testing.T) {
+	l := day().log()
+	for _, tc := range []struct {
+		text string
+		asks []string
+	}{
+		{"where is it cheapest, and what does waiting save?", []string{"cheapest", "saved"}},
+		{"is tenant vision getting its fair share? what do priority, class and factor each do?", []string{"shares", "no-priority"}},
+		{"where did train-1 run, when did it start, and how long did it wait?", []string{"where", "times", "waited"}},
+		{"what happened from 12:00 to 13:00, what changed, show it as a graph", []string{"activity"}},
+		{"why oslo and not lyon for train-1", []string{"why-not"}},
+		{"carbon and cost by site", []string{"bill"}},
+	} {
+		a := l.Ask(tc.text)
+		var got []string
+		for _, x := range append([]Answer{a}, a.More...) {
+			if x.Query != nil {
+				got = append(got, x.Query.Ask)
+			}
+		}
+		if !slices.Equal(got, tc.asks) {
+			t.Errorf("%q asks %q; want %q: %s %q", tc.text, got, tc.asks, a.Kind, a.Text)
+		}
+	}
+	for _, text := range []string{
+		"where did train-1 run, and why did it frobnicate?", "late jobs, and what of nobody?", `why train-1? why "no, and what does waiting save"?`,
+	} {
+		if a := l.Ask(text); a.Kind == "answer" {
+			t.Errorf("%q is answered: %q", text, a.Read)
+		}
+	}
+}
