@@ -29,6 +29,7 @@ type Answer struct {
 	More     []Answer `json:"more,omitempty"`     // to what else was asked in the same breath
 
 	lacks string // what the question did not name: "JOB", "SITE", ...
+	apart bool   // its words are known, and may make a question if phrases are taken apart
 }
 
 // A Table is rows of cells under their heads. Cells are for people; figures

@@ -165,12 +165,14 @@ func (l *Log) count(q Query, a *Answer) {
 	states := make(map[string]int)
 	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
 	n := 0
+	by := make(map[string]int)
 	for _, r := range l.records() {
 		if q.of(r) && q.within(r.Job.Arrival) {
 			states[string(r.State)]++
+			by[q.key(r)]++
 			d := l.matter(Query{Job: r.Job.ID}).id
 			a.cite(d)
-			if n++; n <= mostListed {
+			if n++; n <= mostListed && q.By == "" {
 				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
 				a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
 			}
@@ -190,10 +192,24 @@ func (l *Log) count(q Query, a *Answer) {
 	default:
 		a.say("%s: %s.", phrase.Count(n, "job", "jobs"), phrase.List(parts))
 	}
-	if n > mostListed {
+	if q.By != "" {
+		a.Table = &Table{Head: []string{q.By, "jobs"}}
+		for _, k := range sorted(by) {
+			a.row(name(or(k, "not yet run")), fmt.Sprint(by[k]))
+			a.figure(q.By+"/"+or(k, "not yet run"), "jobs", int64(by[k]), "count")
+		}
+	} else if n > mostListed {
 		a.say("The first %d by name are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
 	}
+}
+
+// key is what a job is counted under.
+func (q Query) key(r record.JobRecord) string {
+	if q.By == "tenant" {
+		return r.Job.Tenant
+	}
+	return ran(r)
 }
 
 // stuck lists the jobs that had not ended, or were refused, at the end.

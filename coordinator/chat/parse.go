@@ -20,11 +20,11 @@ func (l *Log) Ask(question string) Answer {
 	if a, ok := l.Talk().several(question); ok {
 		return a
 	}
-	q, back := l.Parse(question)
+	q, slips, back := l.parse(question)
 	if back != nil {
 		return *back
 	}
-	return l.Answer(q)
+	return slips.told(l.Answer(q))
 }
 
 // asking are words that a sentence has only if it is a question.
@@ -40,17 +40,30 @@ type reading struct {
 	unknown  []string
 	asks     bool // it has a word of questions
 	joined   bool // it has an "and"
+
+	whole map[int]int // by the token that they begin at: how many words phrases have
+	cut   map[int]int // phrases begin here that are to have fewer words than that
 }
 
 // Parse reads a question as a query. If it cannot, it returns what to say
 // instead: that a word or a name is not known, or which readings there are.
 func (l *Log) Parse(question string) (Query, *Answer) {
+	q, _, back := l.parse(question)
+	return q, back
+}
+
+// parse says which words it took for slips of the fingers, too.
+func (l *Log) parse(question string) (Query, slips, *Answer) {
 	r := &reading{}
 	q, back := l.into(question, r)
-	if back != nil && back.Kind == "unclear" && len(r.unknown) == 1 {
-		l.slip(question, r.unknown[0], back)
+	switch {
+	case back == nil || back.Kind != "unclear" && !back.apart:
+	case len(r.unknown) > 0:
+		return l.slip(question, r.unknown, back)
+	default:
+		q, back = l.apart(question, r, back)
 	}
-	return q, back
+	return q, nil, back
 }
 
 // into reads a question into r.
@@ -101,11 +114,18 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 	}
 	switch {
 	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
+		if back := r.hasty(found[0]); back != nil {
+			return Query{}, back
+		}
 		return Query{}, l.refuse(found[0].ask)
 	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
 		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
 	case len(found) == 1:
-		return l.resolve(r.query(found[0])), nil
+		q := r.query(found[0])
+		if lost := r.lost(found[0], q); len(lost) > 0 {
+			return Query{}, left(lost, q)
+		}
+		return l.resolve(q), nil
 	case len(found) > 1:
 		back := &Answer{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
 		for _, f := range found {
@@ -115,7 +135,9 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 		}
 		return Query{}, back
 	}
-	return Query{}, l.missing(r)
+	back := l.missing(r)
+	back.apart = back.lacks == ""
+	return Query{}, back
 }
 
 // resolve settles what takes the record to settle: of two sites between which a
@@ -172,6 +194,8 @@ func (r *reading) metric(mine map[string]bool) string {
 		return all[0]
 	case len(all) > 1:
 		return ""
+	case mine["power"]:
+		return "energy"
 	case mine["emit"] || mine["dirtiest"]:
 		return "carbon"
 	case mine["cheapest"]:
@@ -237,7 +261,7 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
 		q.Metric = ""
 	}
-	if q.Ask != "bill" {
+	if q.Ask != "bill" && (q.Ask != "jobs" || q.By == "hour") {
 		q.By = ""
 	}
 	if q.Ask != "bill" && q.Ask != "waits" {
@@ -286,7 +310,7 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 			i++
 			continue
 		}
-		n, concepts := r.word(l, low[i:], t)
+		n, concepts := r.word(l, low[i:], t, i)
 		if n == 0 {
 			if back := l.unknownName(tokens, i); back != nil {
 				return back
@@ -307,7 +331,7 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 }
 
 // word reads what is no name, and returns how many words it took.
-func (r *reading) word(l *Log, low []string, t token) (int, []string) {
+func (r *reading) word(l *Log, low []string, t token, at int) (int, []string) {
 	if t.quoted {
 		return 0, nil
 	}
@@ -315,14 +339,25 @@ func (r *reading) word(l *Log, low []string, t token) (int, []string) {
 		r.slots.Within = units[low[1]]
 		return 2, []string{"next"}
 	}
-	n, concepts := longestPhrase(low)
+	most := longest
+	if r.cut[at] > 0 {
+		most = r.cut[at] - 1
+	}
+	n, concepts := longestPhrase(low, most)
 	if n > 1 {
+		if r.whole == nil {
+			r.whole = make(map[int]int)
+		}
+		r.whole[at] = n
 		return n, concepts
 	}
 	spans := len(r.when.spans)
 	if used := r.when.time(l, low); used > 0 {
 		if len(r.when.spans) > spans {
 			r.span()
+			if slices.ContainsFunc(low[:used], func(w string) bool { return slices.Contains(extra, w) }) {
+				r.said = append(r.said, []string{"extra"})
+			}
 			return used, []string{"DUR"}
 		}
 		return used, nil
@@ -371,16 +406,17 @@ func (r *reading) span() {
 	r.slots.Long = d
 }
 
-// longestPhrase returns the longest phrase at the start of words.
-func longestPhrase(words []string) (int, []string) {
-	for n := min(longest, len(words)); n > 0; n-- {
+// longestPhrase returns the longest phrase at the start of words, of so many at
+// most.
+func longestPhrase(words []string, most int) (int, []string) {
+	for n := min(most, len(words)); n > 0; n-- {
 		text := strings.Join(words[:n], " ")
 		if concepts, ok := phrases[text]; ok {
 			return n, concepts
 		}
 	}
 	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
-		if n, concepts := longestPhrase(parts); n == len(parts) {
+		if n, concepts := longestPhrase(parts, longest); n == len(parts) {
 			return 1, concepts
 		}
 	}
@@ -428,8 +464,13 @@ func (r *reading) imperative() string {
 	if r.asks {
 		return ""
 	}
-	for _, word := range r.said {
+	if r.said.has("modal") {
+		return "!legislate"
+	}
+	for i, word := range r.said {
 		switch {
+		case slices.Contains(word, "command") && i+1 < len(r.said) && slices.ContainsFunc(r.said[i+1], func(c string) bool { return c == "JOB" || c == "DEC" }):
+			return "!act" // "put JOB on hold"
 		case slices.Contains(word, "legislate") || slices.Contains(word, "never"):
 			return "!legislate"
 		case slices.Contains(word, "act"):

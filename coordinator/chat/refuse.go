@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -41,43 +40,6 @@ func (l *Log) unknownWords(words []string) *Answer {
 	a.say("What can be asked: `gridbid ask help`.")
 	return a
 }
-
-// slip offers the questions that a word which is not known gives if it is a
-// known one with a slip of the fingers in it.
-func (l *Log) slip(question, word string, back *Answer) {
-	low := strings.ToLower(word)
-	if len(low) < 4 {
-		return
-	}
-	for _, known := range vocabulary {
-		d := phrase.Edits(low, known)
-		if d > 1 && (d > 2 || letters(low) != letters(known)) {
-			continue
-		}
-		q, other := l.into(strings.Replace(question, word, known, 1), &reading{})
-		if reading := q.String(); other == nil && !slices.Contains(back.Readings, reading) {
-			back.Readings = append(back.Readings, reading)
-		}
-	}
-	if len(back.Readings) > 0 {
-		back.Kind = "ambiguous"
-		back.Text = append(back.Text, "Perhaps one of these is meant:")
-	}
-}
-
-// vocabulary is every word of the lexicon that is long enough to be known by
-// its looks.
-var vocabulary = func() (all []string) {
-	for _, text := range slices.Sorted(maps.Keys(phrases)) {
-		for word := range strings.FieldsSeq(text) {
-			if len(word) >= 4 {
-				all = append(all, word)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}()
 
 // unknownName answers a token that is no word, but looks like a name: it comes
 // after a noun, is in quotes, has a digit, or is nearly a name.

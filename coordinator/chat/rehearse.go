@@ -79,7 +79,11 @@ func (l *Log) dayCarbon(q Query, a *Answer) {
 		a.say("A price of carbon goes up to %d dollars per tonne here.", mostDollars)
 		return
 	}
-	a.assume("no job or decision was named, so the whole run")
+	if q.To != 0 {
+		a.assume("the whole run, of which any day is a part")
+	} else {
+		a.assume("no job or decision was named, so the whole run")
+	}
 	label := fmt.Sprintf("at $%d per tonne", q.Number)
 	as, now, ok := l.rehearse(Day{Carbon: q.Number}, label, a)
 	if !ok {

@@ -66,8 +66,20 @@ func number(w string) (int64, bool) {
 	return n, err == nil && n >= 0 && n < 1e12
 }
 
-// length reads a duration at the start of words: "6 h", "6h", "a day".
+// extra are words that make a length of time one that comes on top.
+var extra = []string{"more", "extra", "additional", "further", "another", "mehr", "weitere"}
+
+// length reads a duration at the start of words: "6 h", "6h", "a day", "another
+// 6 hours", "6 hours more".
 func length(words []string) (time.Duration, int) {
+	d, n := bare(words)
+	if n > 0 && n < len(words) && slices.Contains(extra, words[n]) && !slices.Contains(words[n:], "than") {
+		n++
+	}
+	return d, n
+}
+
+func bare(words []string) (time.Duration, int) {
 	if len(words) == 0 {
 		return 0, 0
 	}
@@ -83,12 +95,12 @@ func length(words []string) (time.Duration, int) {
 	if words[0] == "a" || words[0] == "an" {
 		n, ok = 1, true
 	}
-	if words[0] == "another" {
-		d, used := length(words[1:])
+	if words[0] == "another" || words[0] == "weitere" {
+		d, used := bare(words[1:])
 		return d, used + min(used, 1)
 	}
 	skip := 1
-	if ok && len(words) > 2 && slices.Contains([]string{"more", "extra", "additional", "further"}, words[1]) {
+	if ok && len(words) > 2 && slices.Contains(extra, words[1]) {
 		skip = 2
 	}
 	if unit := units[words[skip]]; ok && unit > 0 && n < 100_000 {
@@ -221,6 +233,9 @@ func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
 		return 0, 0, 0, false
 	case len(w.instants) == 2:
 		from, to = fix(w.instants[0]), fix(w.instants[1])
+		if w.instants[1] == (instant{}) { // until midnight
+			to = to.Add(24 * time.Hour)
+		}
 		return 0, from, to, from < to
 	case len(w.instants) == 1:
 		return fix(w.instants[0]), 0, 0, true

@@ -28,6 +28,14 @@ var shorten = strings.NewReplacer(
 	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
 )
 
+// run are shortened words that are written without their mark.
+var run = map[string]string{
+	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
+	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
+	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
+	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
+}
+
 // split cuts a question into words and names. A name may hold anything: the
 // longest that begins at a word is taken.
 func (x *index) split(question string) (all []token) {
@@ -61,7 +69,9 @@ func (x *index) split(question string) (all []token) {
 			continue
 		}
 		prev = strings.ToLower(text)
-		all = append(all, token{text: text, low: prev})
+		for w := range strings.FieldsSeq(or(run[prev], text)) {
+			all = append(all, token{text: w, low: strings.ToLower(w)})
+		}
 		i += len(text)
 	}
 	return all

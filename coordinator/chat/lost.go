@@ -1,0 +1,103 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
+)
+
+// A carrier is a concept that makes a question another one. Where a question has
+// it, its query has to say it too: what a rule merely puts up with must not be
+// answered as if it had not been said.
+type carrier struct {
+	concept string
+	name    string
+	kept    func(q Query) bool
+}
+
+// eachSite are asks that are answered by site where no site is named.
+var eachSite = []string{"offers", "offer-count", "unable", "intensity", "price", "greenest", "cheapest", "free", "block", "power", "report", "bid-error", "forecast-error", "silent"}
+
+// ends are asks of what is at one end of an order.
+var ends = []string{"top", "greenest", "cheapest", "dirtiest", "policies", "differ", "block", "best-hour", "best-price", "best-start", "why-not-greenest", "why-not-cheapest", "bid-error", "no-fragments"}
+
+// denials are asks that have a "not" in them.
+var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers"}
+
+func among(all []string) func(Query) bool {
+	return func(q Query) bool { return slices.Contains(all, q.Ask) }
+}
+
+func timed(q Query) bool {
+	return strings.Contains(forms[q.Ask].parts, "time") || strings.HasPrefix(q.Ask, "best-")
+}
+
+var carriers = []carrier{
+	{"bysite", "the split by site", func(q Query) bool { return q.By == "site" || q.Site == "" && among(eachSite)(q) }},
+	{"bytenant", "the split by tenant", func(q Query) bool { return q.By == "tenant" || q.Ask == "shares" }},
+	{"byhour", "the split by hour", func(q Query) bool { return q.By == "hour" }},
+	{"byjob", "the split by job", among([]string{"top"})},
+	{"most", "which is the most", func(q Query) bool { return q.Pick == "most" || among(ends)(q) }},
+	{"least", "which is the least", func(q Query) bool { return q.Pick == "least" || among(ends)(q) && q.Ask != "top" }},
+	{"median", "the median", func(q Query) bool { return q.Pick == "median" }},
+	{"p95", "the 95th percentile", func(q Query) bool { return q.Pick == "p95" }},
+	{"average", "the average", func(q Query) bool {
+		return q.Ask == "mix" || q.Ask == "waits" && q.Pick == "" || q.Ask == "forecast-error"
+	}},
+	{"NUM", "the number", func(q Query) bool { return q.Number != 0 }},
+	{"DUR", "the length of time", func(q Query) bool { return q.Long != 0 || q.Within != 0 }},
+	{"AT", "the time", timed},
+	{"WIN", "the time", timed},
+	{"SITE", "the site", func(q Query) bool { return q.Site != "" }},
+	{"TENANT", "the tenant", func(q Query) bool { return q.Tenant != "" }},
+	{"JOB", "the job", func(q Query) bool { return q.Job != "" }},
+	{"not", "\"not\"", among(denials)},
+}
+
+// lost names what a question says and its query does not.
+func (r *reading) lost(f rule, q Query) (names []string) {
+	if f.may == "*" {
+		return nil
+	}
+	for _, c := range carriers {
+		if !c.kept(q) && slices.ContainsFunc(r.said, func(word []string) bool {
+			return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && f.has(other) })
+		}) {
+			names = append(names, c.name)
+		}
+	}
+	if len(r.numbers) > 1 && !slices.Contains(names, "the number") && q.Ask != "help" {
+		names = append(names, "one of the numbers")
+	}
+	return names
+}
+
+// has reports whether a rule knows a concept.
+func (f rule) has(concept string) bool {
+	return slices.Contains(strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }), concept)
+}
+
+// left refuses a question of which a query says all but something.
+func left(lost []string, q Query) *Answer {
+	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
+	a.say("That is not answered together with %s. Without it, it would be:", phrase.List(lost))
+	return a
+}
+
+// hasty returns what to say instead of a refusal that one word brought about,
+// if the others make a question of their own; nil if they do not.
+func (r *reading) hasty(f rule) *Answer {
+	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
+		return nil
+	}
+	concept := strings.TrimPrefix(f.ask, "!")
+	rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, concept) })
+	found := best(rest)
+	if len(found) != 1 || found[0].may == "*" || len(strings.Fields(found[0].needs)) < 2 {
+		return nil
+	}
+	a := &Answer{Kind: "ambiguous", Readings: []string{r.query(found[0]).String()}}
+	a.say("One word of the question asks for what is not told or done here. Without it, it would be:")
+	return a
+}
