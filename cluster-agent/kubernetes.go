@@ -23,6 +23,7 @@ type (
 		Kubeconfig string            `yaml:"kubeconfig"`
 		Namespaces []string          `yaml:"namespaces"`
 		Sharing    string            `yaml:"sharing"`
+		Nodes      string            `yaml:"nodes"`
 		Driver     string            `yaml:"driver"`
 		Class      string            `yaml:"class"`
 		Models     map[string]string `yaml:"models"`
@@ -41,7 +42,7 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 	}
 	x := clusters.Site{
 		Config: kube.Config{
-			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
+			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
 		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
 		Feed: live, Grid: c.Grid.rules(),

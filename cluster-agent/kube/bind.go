@@ -29,6 +29,9 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 	case node.Spec.Unschedulable:
 		h.leave(r, protocol.Evicted, "node "+node.Name+" was cordoned before the job began")
 		return nil
+	case !h.owns(node):
+		h.leave(r, protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+h.foreign())
+		return nil
 	case !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(node.Labels)):
 		h.leave(r, protocol.Refused, fmt.Sprintf("its nodeSelector does not match node %s", node.Name))
 		return nil

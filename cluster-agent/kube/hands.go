@@ -29,6 +29,7 @@ type Config struct {
 	Dynamic    dynamic.Interface
 	Namespaces []string          // where jobs are put; the first is for tasks that name none; default "default"
 	Sharing    Sharing           // default DRA
+	Nodes      Nodes             // which are used; default Owned
 	Driver     string            // of device claims; default "gpu.nvidia.com"
 	Class      string            // of device claims; default "gpu.nvidia.com"
 	Models     map[string]string // GPU product as nodes spell it -> model of the power table, beside what is known
@@ -65,6 +66,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	def((*string)(&c.Sharing), string(DRA))
+	def((*string)(&c.Nodes), string(Owned))
 	def(&c.Driver, "gpu.nvidia.com")
 	def(&c.Class, "gpu.nvidia.com")
 	if len(c.Namespaces) == 0 {
@@ -207,6 +209,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 		return err
 	}
 	last := h.survey()
+	h.warnOfNone()
 	h.say(protocol.Inventory{Nodes: last, Held: held})
 	working.Go(func() { h.listen(ctx) })
 	working.Go(func() { h.tellHours(ctx) })

@@ -153,10 +153,13 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 	}
 	labels := map[string]any{LabelSite: h.cfg.Site, LabelRun: r.name}
 	spec := map[string]any{}
-	onto := corev1.Toleration{Key: pluginGPU, Operator: corev1.TolerationOpExists}
-	if all := j.Spec.Template.Spec.Tolerations; !slices.Contains(all, onto) {
-		spec["tolerations"] = append(slices.Clone(all), onto)
+	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
+	for _, t := range h.tolerations() {
+		if !slices.Contains(all, t) {
+			all = append(all, t)
+		}
 	}
+	spec["tolerations"] = all
 	if j.Spec.Template.Spec.SchedulerName != Scheduler {
 		spec["nodeSelector"] = map[string]any{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
 	}

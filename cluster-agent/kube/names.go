@@ -19,6 +19,9 @@ const (
 	LabelRun   = "gridbid.io/run"   // on objects and pods: job and epoch
 	LabelQueue = "gridbid.io/queue" // on suspended Jobs: to be sold
 
+	// TaintOwned is on nodes that are one site's alone; its value names the site.
+	TaintOwned = "gridbid.io/owned"
+
 	NoteLaunch  = "gridbid.io/launch"         // on objects: the launch, as it travels
 	NoteJob     = "gridbid.io/job"            // on objects and pods: the job's id
 	NoteDevices = "gridbid.io/devices"        // on pods: device indexes, "0,3"

@@ -27,7 +27,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, nodes int) *cluster {
 	c := &cluster{Cluster: kubetest.New(t, plane.Options{})}
-	c.AddNodes(nodes)
+	c.AddNodes(nodes, "oslo")
 	return c
 }
 

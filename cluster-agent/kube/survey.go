@@ -40,7 +40,7 @@ func sameNodes(x, y []protocol.Node) bool { return reflect.DeepEqual(x, y) }
 func (h *Hands) machine(n *corev1.Node) protocol.Node {
 	p := protocol.Node{
 		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
-		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: closed(n),
+		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: h.closed(n),
 	}
 	product := first(n.Labels, productLabels)
 	if mib, err := strconv.ParseInt(first(n.Labels, memoryLabels), 10, 64); err == nil {
@@ -73,9 +73,12 @@ func (h *Hands) machine(n *corev1.Node) protocol.Node {
 }
 
 // closed says why a node takes nothing new, or "".
-func closed(n *corev1.Node) string {
+func (h *Hands) closed(n *corev1.Node) string {
 	if n.Spec.Unschedulable {
 		return "cordoned"
+	}
+	if !h.owns(n) {
+		return h.foreign()
 	}
 	ready := "it has not said so"
 	for _, c := range n.Status.Conditions {
@@ -90,7 +93,7 @@ func closed(n *corev1.Node) string {
 		return "not ready: " + ready
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU && !h.ownTaint(t) {
 			return "tainted " + t.Key
 		}
 	}

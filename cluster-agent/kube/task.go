@@ -80,7 +80,10 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		for _, field := range []string{"nodeName", "priorityClassName", "schedulingGates", "resourceClaims"} {
 			delete(t.spec, field) // where and with what it runs is not the task's to say
 		}
-		tolerate(t.spec)
+		h.tolerate(t.spec)
+	}
+	if k.Kind == "Workflow" { // its pods take that from the workflow
+		h.tolerate(child(u.Object, "spec"))
 	}
 	return u, k, h.share(l, all)
 }
@@ -92,10 +95,18 @@ func merge(m map[string]any, field string, add map[string]string) {
 	}
 }
 
-// tolerate lets pods onto nodes that keep others off their GPUs.
-func tolerate(spec map[string]any) {
+// tolerate lets pods onto nodes that keep others off: from their GPUs, or at all.
+// We bind them ourselves, but a node may also evict what does not tolerate it.
+func (h *Hands) tolerate(spec map[string]any) {
 	list, _ := spec["tolerations"].([]any)
-	spec["tolerations"] = append(list, map[string]any{"key": pluginGPU, "operator": "Exists"})
+	for _, t := range h.tolerations() {
+		one := map[string]any{"key": t.Key, "operator": string(t.Operator)}
+		if t.Value != "" {
+			one["value"] = t.Value
+		}
+		list = append(list, one)
+	}
+	spec["tolerations"] = list
 }
 
 // containers returns those of a pod's spec.

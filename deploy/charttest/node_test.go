@@ -53,6 +53,9 @@ func TestTheNodesDaemonMayDoLittle(t *testing.T) {
 				t.Errorf("it asks for %s", field)
 			}
 		}
+		if got := fmt.Sprint(pod["tolerations"]); got != "[map[key:nvidia.com/gpu operator:Exists] map[key:gridbid.io/owned operator:Exists]]" {
+			t.Errorf("it tolerates %s", got)
+		}
 		paths := 0
 		for _, v := range pod["volumes"].([]any) {
 			path := fmt.Sprint(at(t, v, "hostPath", "path"))

@@ -5,6 +5,7 @@ package clusters
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -32,16 +33,20 @@ func newSubmitter(t testing.TB, hub bus.Hub) *submitter {
 	return &submitter{TB: t, port: port, mouth: protocol.Mouth{Who: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
 }
 
-// submit submits a job of some GPUs that runs for a while.
-func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.Duration) {
+// submit submits a job of some GPUs that runs for a while. Notes annotate its pod.
+func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.Duration, notes ...map[string]string) {
 	s.Helper()
+	all := make(map[string]string)
+	for _, n := range notes {
+		maps.Copy(all, n)
+	}
 	now := Now()
 	j := protocol.Job{ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
 		Arrival: now, Run: 4 * max(run, time.Second), Deadline: now.Add(time.Hour)}
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
 	}
-	m := s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.Task(run, 1, 0, nil)})
+	m := s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.Task(run, 1, 0, all)})
 	if err := s.port.Say(s.Context(), m); err != nil {
 		s.Fatal(err)
 	}
@@ -155,7 +160,7 @@ var shapes = []struct {
 
 func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 	c := kubetest.New(t, plane.Options{})
-	c.AddNodes(100)
+	c.AddNodes(100, "oslo")
 	o := c.Watch()
 	hub := newHub()
 	s, ctx := open(t, hub)
@@ -195,7 +200,7 @@ func TestThreePlanes(t *testing.T) {
 	sites, stops := map[string]Site{}, map[string]func(){}
 	for i, name := range names {
 		c := kubetest.New(t, plane.Options{})
-		c.AddNodes(2)
+		c.AddNodes(2, name)
 		planes[name], oracles[name] = c, c.Watch()
 		sites[name] = Site{
 			Config:     kube.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},

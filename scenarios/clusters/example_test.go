@@ -125,7 +125,7 @@ func TestExampleFederation(t *testing.T) {
 	for _, site := range sites {
 		e.do("gridbid", "federation", "add-site", site)
 		c := kubetest.New(t, plane.Options{})
-		c.AddNodes(1)
+		c.AddNodes(1, site)
 		planes[site] = c
 		sharing := map[string]string{"lyon": "plugin"}[site]
 		if sharing == "" {

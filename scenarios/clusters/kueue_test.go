@@ -33,7 +33,7 @@ func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
 		checks = ", admissionChecksStrategy: {admissionChecks: [{name: sites}]}"
 	}
 	c.Apply(fmt.Sprintf(`
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}}
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {tolerations: [{key: gridbid.io/owned, operator: Exists}]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: gpus}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{name: h100, resources: [{name: cpu, nominalQuota: 100}, {name: memory, nominalQuota: 1000Gi}, {name: nvidia.com/gpu, nominalQuota: 16}]}]}]%s}}
 ---
@@ -54,7 +54,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	names := []string{"lyon", "oslo"} // oslo is far cleaner, and has one node
 	for i, name := range names {
 		w := kueue(t, "", "")
-		w.AddNodes(2 - i)
+		w.AddNodes(2-i, name)
 		workers[name] = w
 		more += fmt.Sprintf(`
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueCluster, metadata: {name: cluster-%[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Path, location: %[2]q}}}}

@@ -53,7 +53,7 @@ func TestSuspendedJobs(t *testing.T) {
 	x.stage, x.ctx = open(t, x.hub)
 	for i, name := range []string{"lyon", "oslo"} {
 		c := kubetest.New(t, plane.Options{Scheduler: true})
-		c.AddNodes(2)
+		c.AddNodes(2, name)
 		*[]*kubetest.People{&x.lyon, &x.oslo}[i] = kubetest.People{Cluster: c}
 		x.sites[name] = Site{
 			Config: kube.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(),
@@ -117,11 +117,11 @@ func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.People) {
 }
 
 func unclear(_ *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "unclear", GPUs: 1, Run: time.Second, Notes: map[string]string{queue.NoteDeadline: "tomorrow", kube.NoteMilli: "much"}})
+	lyon.Ask(kubetest.Wish{Name: "unclear", GPUs: 1, Run: time.Second, Notes: map[string]string{queue.NoteRun: "soon", queue.NoteDeadline: "tomorrow", kube.NoteMilli: "much"}})
 	lyon.Await("unclear", "refused in words", func(v kubetest.View) bool {
-		return because("Malformed", "how long does it run?")(v) && because("Malformed", `"tomorrow" is no time`)(v) && because("Malformed", `"much" is no whole number`)(v)
+		return because("Malformed", `"soon" is no time span`)(v) && because("Malformed", `"tomorrow" is no time`)(v) && because("Malformed", `"much" is no whole number`)(v)
 	})
-	lyon.HasEvent("unclear", "Malformed", "how long does it run?")
+	lyon.HasEvent("unclear", "Malformed", `"soon" is no time span`)
 	lyon.Annotate("unclear", fmt.Sprintf(`{%q:"1m",%q:null,%q:null}`, queue.NoteRun, queue.NoteDeadline, kube.NoteMilli))
 	lyon.Await("unclear", "over", over)
 }

@@ -60,7 +60,7 @@ func quantities(m map[corev1.ResourceName]string) corev1.ResourceList {
 }
 
 // AddNodes adds nodes gpu-000, gpu-001 and so on, and the class of their devices.
-func (c *Cluster) AddNodes(n int) {
+func (c *Cluster) AddNodes(n int, site string) {
 	c.Helper()
 	_, err := c.Client.ResourceV1().DeviceClasses().Create(c.Context(), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu.nvidia.com"},
@@ -68,18 +68,23 @@ func (c *Cluster) AddNodes(n int) {
 	}, metav1.CreateOptions{})
 	c.Must(err)
 	for i := range n {
-		c.AddNode(fmt.Sprintf("gpu-%03d", i))
+		c.AddNode(fmt.Sprintf("gpu-%03d", i), site)
 	}
 }
 
 // AddNode adds a node of 96 cores, 768 GiB and eight H100s, which it offers by
-// device plugin and by device claim.
-func (c *Cluster) AddNode(name string) {
+// device plugin and by device claim. It is one site's alone, or "" anybody's.
+func (c *Cluster) AddNode(name, site string) {
 	c.Helper()
+	var taints []corev1.Taint
+	if site != "" {
+		taints = []corev1.Taint{{Key: "gridbid.io/owned", Value: site, Effect: corev1.TaintEffectNoSchedule}}
+	}
 	have := quantities(map[corev1.ResourceName]string{"cpu": "96", "memory": "768Gi", "pods": "110", "nvidia.com/gpu": "8"})
 	_, err := c.Client.CoreV1().Nodes().Create(c.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81920", "kubernetes.io/hostname": name}},
+		Spec:   corev1.NodeSpec{Taints: taints},
 		Status: corev1.NodeStatus{Capacity: have, Allocatable: have},
 	}, metav1.CreateOptions{})
 	c.Must(err)

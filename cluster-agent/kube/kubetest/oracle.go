@@ -38,7 +38,7 @@ type Oracle struct {
 
 // Beside says that another scheduler fills the same nodes. Two may then bind to a
 // node's last room at once, until ours gives way: that is counted, as Crowded, and
-// is no fault unless it stays.
+// is no fault unless it stays, or more runs than there are devices.
 func (o *Oracle) Beside() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -184,7 +184,7 @@ func live(p *corev1.Pod) bool {
 
 // countNode adds up one node: 96 cores, 768 GiB, 8 GPUs.
 func (o *Oracle) countNode(node string) {
-	var cpu, memory, gpus int64
+	var cpu, memory, gpus, running int64
 	devices, bound := make(map[string]int64), 0
 	for _, p := range o.pods {
 		if !live(p) {
@@ -199,6 +199,9 @@ func (o *Oracle) countNode(node string) {
 			memory += c.Resources.Requests.Memory().Value()
 			q := c.Resources.Limits["nvidia.com/gpu"]
 			gpus += q.Value()
+			if p.Status.Phase == corev1.PodRunning {
+				running += q.Value()
+			}
 		}
 		milli := int64(1000)
 		_, _ = fmt.Sscan(p.Annotations["gridbid.io/gpu-milli"], &milli) // whole if it does not say
@@ -209,6 +212,9 @@ func (o *Oracle) countNode(node string) {
 		}
 	}
 	o.Most = max(o.Most, bound)
+	if running > 8 {
+		o.fault("node %s: pods run with %d GPUs of 8", node, running)
+	}
 	delete(o.crowded, node)
 	if full := cpu > 96_000 || memory > 768<<30 || gpus > 8; full && o.rivals {
 		o.crowded[node] = true

@@ -37,12 +37,13 @@ type Wish struct {
 	Notes     map[string]string // instead of a run time of ten minutes and a deadline in an hour
 	Fails     bool
 	Free      bool // it is not suspended: the cluster's own scheduler runs it
+	Held      bool // its pods begin when a Kubelet lets them, and are made anew when it does not
 }
 
 // Ask creates the Job of a wish.
 func (p People) Ask(w Wish) {
 	p.Helper()
-	waits, none := !w.Free, int32(0)
+	waits, again := !w.Free, int32(0)
 	limits := quantities(nil)
 	if w.GPUs > 0 {
 		limits["nvidia.com/gpu"] = *resource.NewQuantity(w.GPUs, resource.DecimalSI)
@@ -60,9 +61,12 @@ func (p People) Ask(w Wish) {
 	if w.Fails {
 		notes["plane.test/fails"] = "true"
 	}
+	if w.Held {
+		notes[held], again = "true", 6
+	}
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: w.Labels, Annotations: w.Notes},
-		Spec: batchv1.JobSpec{Suspend: &waits, BackoffLimit: &none, Template: corev1.PodTemplateSpec{
+		Spec: batchv1.JobSpec{Suspend: &waits, BackoffLimit: &again, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Annotations: notes},
 			Spec: corev1.PodSpec{RestartPolicy: "Never", SchedulerName: w.Scheduler, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example.com/train:1",
@@ -166,6 +170,20 @@ func (p People) Delete(name string) {
 	p.Helper()
 	background := metav1.DeletePropagationBackground
 	p.Must(p.Client.BatchV1().Jobs("default").Delete(p.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
+}
+
+// Put creates a pod on a node, as no scheduler would: with its node's name and
+// without a look at it. It waits for a Kubelet, and runs for a while.
+func (p People) Put(name, node string, gpus int64, run time.Duration) {
+	p.Helper()
+	limits := quantities(nil)
+	limits["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	_, err := p.Client.CoreV1().Pods("default").Create(p.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{held: "true", "plane.test/run": run.String()}},
+		Spec: corev1.PodSpec{NodeName: node, RestartPolicy: "Never", Containers: []corev1.Container{{
+			Name: "main", Image: "registry.example.com/notebook:1", Resources: corev1.ResourceRequirements{Limits: limits}}}},
+	}, metav1.CreateOptions{})
+	p.Must(err)
 }
 
 // DeleteNode takes a node out of the cluster.

@@ -106,7 +106,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	c := kubetest.New(t, plane.Options{})
-	c.AddNodes(2)
+	c.AddNodes(2, "oslo")
 	b := &bench{Cluster: c, mouth: protocol.Mouth{Who: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
 	b.library, b.w = nvmltest.New(t, 4)
 	b.w.Real = 1

@@ -14,8 +14,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What people write on a Job beside [kube.LabelQueue]. Only NoteRun must be there,
-// unless spec.activeDeadlineSeconds is.
+// What people write on a Job beside [kube.LabelQueue]. Only how long it runs, or by
+// when it is to be done, must be there: spec.activeDeadlineSeconds says the former.
 const (
 	NoteRun        = "gridbid.io/run"        // how long it runs on a V100 without a cap: "1h30m"
 	NoteWithin     = "gridbid.io/within"     // to be done so long after it was taken in: "8h"; default four times run
@@ -78,13 +78,14 @@ func (s *scribe) list(key string) (all []string) {
 }
 
 // terms reads what annotations say of when and where a job may run. Limit is how
-// long it may run by its object, 0 if that does not say.
+// long it may run by its object, 0 if that does not say. A job that says by when it
+// is to be done may leave out how long it runs: sites estimate that.
 func (s *scribe) terms(j *protocol.Job, limit time.Duration) {
 	if j.Run = s.span(NoteRun); j.Run == 0 {
 		j.Run = limit
 	}
-	if j.Run == 0 && s.notes[NoteRun] == "" {
-		s.fault("how long does it run? annotate %s, as 1h30m", NoteRun)
+	if j.Run == 0 && s.notes[NoteRun] == "" && s.notes[NoteWithin] == "" && s.notes[NoteDeadline] == "" {
+		s.fault("how long does it run? annotate %s, as 1h30m; or by when it is to be done: %s or %s", NoteRun, NoteWithin, NoteDeadline)
 	}
 	j.Deadline = j.Arrival.Add(usual * j.Run)
 	within := s.span(NoteWithin)
@@ -113,11 +114,19 @@ func (s *scribe) terms(j *protocol.Job, limit time.Duration) {
 // most is how many pods a job may have at once.
 const most = 10_000
 
-// pods adds what pods of one sort ask for. All of a job's pods go to one node.
+// longest is how many bytes of an image's name are told.
+const longest = 512
+
+// pods adds what pods of one sort ask for. All of a job's pods go to one node. What
+// a job runs is the first image: by it sites tell how long jobs like it take.
 func (s *scribe) pods(j *protocol.Job, n int, spec corev1.PodSpec) {
 	if n < 0 || n > most {
 		s.fault("%d pods at once; want up to %d", n, most)
 		return
+	}
+	if len(spec.Containers) > 0 && j.Image == "" {
+		image := spec.Containers[0].Image
+		j.Image = image[:min(len(image), longest)]
 	}
 	cpu, mem, gpus := kube.Asks(spec)
 	j.CPU += min(cpu, 1<<41) * protocol.Milli(n) // what is more is refused all the same

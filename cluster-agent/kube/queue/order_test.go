@@ -23,7 +23,7 @@ func aJob() *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: "vision", UID: "9f86", Annotations: map[string]string{NoteRun: "90m"}},
 		Spec: batchv1.JobSpec{Parallelism: &pods, ManagedBy: &by, Suspend: &yes, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}}}},
+			Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/train:7", Resources: corev1.ResourceRequirements{Requests: asks, Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}}}},
 		}}},
 	}
 }
@@ -38,7 +38,7 @@ func TestAJobIsReadAsItsOwnerMeantIt(t *testing.T) {
 	got := s.Job
 	if len(faults) > 0 || got.ID != "oslo/9f86" || got.Tenant != "oslo/vision" || got.Home != "oslo" || got.GPUs != 4 || got.Share != 1000 || got.GPUMemory != 40_000 ||
 		got.CPU != 8000 || got.Memory != 32<<10 || got.Run != 90*time.Minute || got.Arrival != noon || got.Deadline != noon.Add(8*time.Hour) || !got.Deferrable ||
-		strings.Join(got.Models, " ") != "A100 H100" || strings.Join(got.Regions, " ") != "oslo lyon" || got.Priority != -3 {
+		strings.Join(got.Models, " ") != "A100 H100" || strings.Join(got.Regions, " ") != "oslo lyon" || got.Priority != -3 || got.Image != "registry.example.com/train:7" {
 		t.Errorf("read %+v, %q", got, faults)
 	}
 	if task := string(s.Task); strings.Contains(task, "managedBy") || strings.Contains(task, "suspend") || !strings.Contains(task, `"parallelism":2`) || !strings.Contains(task, `"namespace":"vision"`) {
@@ -65,6 +65,11 @@ func TestTheTimeOfAJobHasDefaults(t *testing.T) {
 	j.Spec.ActiveDeadlineSeconds = &most
 	if s, faults := (Config{Site: "hub"}).order(j, noon); s.Job.Run != time.Hour || len(faults) > 0 {
 		t.Errorf("read %+v, %q", s.Job, faults)
+	}
+	j.Spec.ActiveDeadlineSeconds = nil
+	j.Annotations = map[string]string{NoteWithin: "8h"}
+	if s, faults := (Config{Site: "hub"}).order(j, noon); s.Job.Run != 0 || s.Job.Deadline != noon.Add(8*time.Hour) || len(faults) > 0 {
+		t.Errorf("one whose run time is to be estimated: read %+v, %q", s.Job, faults)
 	}
 }
 

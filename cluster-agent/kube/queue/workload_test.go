@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -37,6 +38,18 @@ func TestWhatAManagerOwnsIsPicked(t *testing.T) {
 		if got := picked(t, fields); !reflect.DeepEqual(got, is) {
 			t.Errorf("of %s: %v; want %v", fields, got, is)
 		}
+	}
+}
+
+func TestAWorkloadIsReadByItsPodSets(t *testing.T) {
+	w := &workload{}
+	if err := json.Unmarshal([]byte(`{"metadata":{"name":"job-train","namespace":"vision","uid":"77"},"spec":{"maximumExecutionTimeSeconds":1800,
+"podSets":[{"count":2,"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/train:7","resources":{"requests":{"cpu":"4"},"limits":{"nvidia.com/gpu":"1"}}}]}}}]}}`), w); err != nil {
+		t.Fatal(err)
+	}
+	s, faults := (&Queue{cfg: Config{Site: "hub", Kueue: &Kueue{}}}).orderWorkload(w, noon.Go())
+	if j := s.Job; len(faults) > 0 || j.GPUs != 2 || j.CPU != 8000 || j.Run != 30*time.Minute || j.Image != "registry.example.com/train:7" {
+		t.Errorf("read %+v, %q", j, faults)
 	}
 }
 
