@@ -13,11 +13,8 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
-	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/plane"
 )
@@ -135,11 +132,9 @@ grid: {price: 55, carbon: 30, pue: 1.1}
 			t.Errorf("%s ran %d times to its end", job, ran[job])
 		}
 	}
-	pods, err := c.Client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
-	c.Must(err)
-	for _, p := range pods.Items {
-		if ours := p.Annotations[kube.NoteJob] != ""; ours == strings.HasPrefix(p.Spec.NodeName, "shared-") {
-			t.Errorf("pod %s ran on %s", p.Name, p.Spec.NodeName)
+	for _, r := range c.AllRan() {
+		if (r.Job != "") == strings.HasPrefix(r.Node, "shared-") {
+			t.Errorf("%+v: it has no place there", r)
 		}
 	}
 	t.Logf("%d jobs of ours and %d of others; at most %d pods at once; the oracle saw %d events", len(ran), jobs, o.Most, o.Events)

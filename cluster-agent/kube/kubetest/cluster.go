@@ -6,6 +6,7 @@ package kubetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,18 +153,24 @@ func JSON(object map[string]any) protocol.Task {
 	return protocol.Task(data)
 }
 
-// A Ran is a pod that ran to its end.
+// A Ran is a pod that ran to its end; Job is "" if it is of others.
 type Ran struct{ Job, Pod, Node string }
 
-// Ran returns the pods of our jobs that ran to their end, by name.
-func (c *Cluster) Ran() (all []Ran) {
+// AllRan returns the pods that ran to their end, by name, and Ran those of our jobs.
+func (c *Cluster) AllRan() (all []Ran) {
 	c.Helper()
 	pods, err := c.Client.CoreV1().Pods("").List(c.Context(), metav1.ListOptions{})
 	c.Must(err)
 	for _, p := range pods.Items {
-		if job := p.Annotations["gridbid.io/job"]; job != "" && p.Status.Phase == corev1.PodSucceeded {
-			all = append(all, Ran{job, p.Name, p.Spec.NodeName})
+		if p.Status.Phase == corev1.PodSucceeded {
+			all = append(all, Ran{p.Annotations["gridbid.io/job"], p.Name, p.Spec.NodeName})
 		}
 	}
 	return all
+}
+
+// Ran returns the pods of our jobs that ran to their end, by name.
+func (c *Cluster) Ran() []Ran {
+	c.Helper()
+	return slices.DeleteFunc(c.AllRan(), func(r Ran) bool { return r.Job == "" })
 }
