@@ -13,6 +13,7 @@ type Ran struct {
 	Model          string // of GPUs
 	Started, Ended protocol.Time
 	Cost           protocol.Microdollars
+	Parts          []Ran // that ended in a pause before it, each with its own cost
 }
 
 // RanOf returns the jobs of a record that ran to their ends, by id.
@@ -22,14 +23,23 @@ func RanOf(b *record.Book, w protocol.Weights) (out []Ran) {
 		if r.Run == nil || r.State != record.Ended {
 			continue
 		}
-		x := Ran{
-			Job: id, Site: r.Run.Site, Node: r.Run.Node, Model: r.Run.Model, Started: r.Run.Started, Ended: r.Run.Ended,
-			Cost: r.Run.Cost.Money + w.CarbonCost(r.Run.Cost.Carbon),
-		}
+		x := ranOf(id, *r.Run, w)
 		if a := r.Award(); a != nil {
 			x.Cost += a.Option.Transfer
+		}
+		for _, p := range r.Parts {
+			part := ranOf(id, p, w)
+			part.Cost += p.Transfer
+			x.Parts = append(x.Parts, part)
 		}
 		out = append(out, x)
 	}
 	return out
+}
+
+func ranOf(id protocol.JobID, r record.Run, w protocol.Weights) Ran {
+	return Ran{
+		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended,
+		Cost: r.Cost.Money + w.CarbonCost(r.Cost.Carbon),
+	}
 }

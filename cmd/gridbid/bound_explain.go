@@ -30,7 +30,7 @@ func printParts(out io.Writer, p bound.Parts) error {
 	part := func(usd float64) string { return fmt.Sprintf("%.2f", 100*usd/p.BoundUSD) }
 	fmt.Fprintf(out, "jobs cost $%.2f, %s %% above the bound of $%.2f; of these, in %% of the bound:\n\n", p.JobsUSD, part(p.JobsUSD-p.BoundUSD), p.BoundUSD)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "jobs\tnumber\tGPU-hours\tsite\tway\thour\tdelay\tlate\tall\t")
+	fmt.Fprintln(w, "jobs\tnumber\tGPU-hours\tsite\tway\thour\tparts\tdelay\tlate\tall\t")
 	var all bound.Group
 	for _, g := range p.Groups {
 		name := fmt.Sprintf("%d GPUs", g.GPUs)
@@ -44,22 +44,23 @@ func printParts(out io.Writer, p bound.Parts) error {
 		all.SiteUSD += g.SiteUSD
 		all.WayUSD += g.WayUSD
 		all.HourUSD += g.HourUSD
+		all.PartsUSD += g.PartsUSD
 		all.DelayUSD += g.DelayUSD
 		all.LateUSD += g.LateUSD
 	}
 	row(w, "all jobs", all, part)
 	idle := bound.Idle{}
 	for _, x := range p.Idle {
-		fmt.Fprintf(w, "idle room with a price, %s\t\t%.0f\t\t\t\t\t\t%s\t\n", x.Site, x.GPUHours, part(x.USD))
+		fmt.Fprintf(w, "idle room with a price, %s\t\t%.0f\t\t\t\t\t\t\t%s\t\n", x.Site, x.GPUHours, part(x.USD))
 		idle.GPUHours += x.GPUHours
 		idle.USD += x.USD
 	}
-	fmt.Fprintf(w, "all idle room\t\t%.0f\t\t\t\t\t\t%s\t\n", idle.GPUHours, part(idle.USD))
-	fmt.Fprintf(w, "rest\t\t\t\t\t\t\t\t%s\t\n", part(p.RestUSD))
+	fmt.Fprintf(w, "all idle room\t\t%.0f\t\t\t\t\t\t\t%s\t\n", idle.GPUHours, part(idle.USD))
+	fmt.Fprintf(w, "rest\t\t\t\t\t\t\t\t\t%s\t\n", part(p.RestUSD))
 	return w.Flush()
 }
 
 func row(w io.Writer, name string, g bound.Group, part func(float64) string) {
-	fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, g.Jobs, g.GPUHours,
-		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.DelayUSD), part(g.LateUSD), part(g.Sum()))
+	fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, g.Jobs, g.GPUHours,
+		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.PartsUSD), part(g.DelayUSD), part(g.LateUSD), part(g.Sum()))
 }

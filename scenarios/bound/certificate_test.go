@@ -145,4 +145,9 @@ func TestTheBoundOfARealDayHolds(t *testing.T) {
 	}
 	certify(t, s, false)
 	certify(t, s, true)
+	for i := range s.Jobs {
+		s.Jobs[i].Pause = s.Jobs[i].Run / 20
+	}
+	certify(t, s, false)
+	certify(t, s, true)
 }

@@ -56,6 +56,7 @@ type checker struct {
 	fleets  []*fleet.Fleet
 	nodes   [][]fleet.Node
 	end     protocol.Time
+	awake   bool // what nodes earn by being awake is counted for all of them, and for no job
 }
 
 // A tariff is what a kilowatt costs from the scenario's first hour on.
@@ -70,6 +71,7 @@ type tariff struct {
 func (k *checker) open() (sum float64, err error) {
 	meters := scenarios.Metered(k.s)
 	k.end = meters.Add(scenarios.Longest)
+	k.awake = k.c.Idle && slices.ContainsFunc(k.s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	for _, site := range k.s.Sites {
 		nodes := scenarios.Machines(site)
 		f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default()})
@@ -82,9 +84,13 @@ func (k *checker) open() (sum float64, err error) {
 		if !k.c.Idle {
 			continue
 		}
-		asleep := 0.0
+		asleep, awake := 0.0, 0.0
 		for _, n := range nodes {
 			asleep += float64(n.Host.Asleep) / 1e6
+			awake += k.keeping(n)
+		}
+		if k.awake {
+			sum += awake * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
 		}
 		sum += asleep * t.over(k.s.Start, meters, func(v float64) float64 { return v })
 		sum += asleep * t.over(meters, k.end, func(v float64) float64 { return min(v, 0) })
@@ -99,6 +105,12 @@ func (k *checker) open() (sum float64, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// keeping returns the kilowatts that a node draws more awake than asleep.
+func (k *checker) keeping(n fleet.Node) float64 {
+	gpu, _ := power.Default().Lookup(n.Model)
+	return float64(n.Host.Idle(gpu, n.GPUs)-n.Host.Asleep) / 1e6
 }
 
 // gpus counts the GPUs of a pool in the scenario, whatever the certificate says.
@@ -155,28 +167,41 @@ const msHour = 3_600_000
 func (k *checker) job(j protocol.Job) float64 {
 	start := max(k.s.End, j.Deadline)
 	delay, late := k.weights.Waiting(j, start, start.Add(j.Run))
-	best := float64(delay + late)
+	never := float64(delay + late)
+	best := never
+	var all []run
 	for i, site := range k.s.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
 			continue
 		}
 		ways, _ := k.fleets[i].Ways(j)
 		for _, w := range ways {
-			best = min(best, k.way(i, site, j, w, best))
+			for _, r := range k.runs(i, site, j, w) {
+				best = min(best, r.cheapest(best))
+				all = append(all, r)
+			}
 		}
+	}
+	if j.Pause > 0 && j.Run > 0 && len(all) > 0 {
+		best = min(best, k.inParts(j, all, never, best))
 	}
 	return best
 }
 
-// way returns the least that a way of a job costs on any of a site's kinds of
-// nodes, or something above best.
-func (k *checker) way(i int, site script.Site, j protocol.Job, w fleet.Way, best float64) float64 {
+// runs returns how a way of a job is run, on each of a site's kinds of nodes.
+func (k *checker) runs(i int, site script.Site, j protocol.Job, w fleet.Way) (out []run) {
 	move, paid, emitted := k.network.Move(j, site.Name)
-	r := run{k: k, j: j, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds())}
+	r := run{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), way: w}
 	r.power = float64(k.truth(j.ID, w.Power)) / 1e6
-	r.fixed = float64(paid+k.weights.CarbonCost(emitted)) - rounding - (math.Ceil((w.Run+move).Hours())+1)*perHour(k.weights)
+	r.moved = float64(paid + k.weights.CarbonCost(emitted))
+	r.fixed = r.moved - rounding - (math.Ceil((w.Run+move).Hours())+1)*perHour(k.weights)
 	if j.GPUs == 0 {
-		return r.cheapest(best)
+		if k.c.Idle {
+			for _, n := range k.nodes[i] {
+				r.node = max(r.node, k.keeping(n))
+			}
+		}
+		return []run{r.lingering()}
 	}
 	for _, q := range k.c.Pools {
 		if q.Site != site.Name || q.Model != w.Model || q.Size < j.GPUs {
@@ -185,25 +210,40 @@ func (k *checker) way(i int, site script.Site, j protocol.Job, w fleet.Way, best
 		x := r
 		x.room = q.Values
 		if k.c.Idle {
-			n := k.nodes[i][slices.IndexFunc(k.nodes[i], func(n fleet.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })]
-			gpu, _ := power.Default().Lookup(n.Model)
-			x.node = float64(n.Host.Idle(gpu, n.GPUs)-n.Host.Asleep) / 1e6
-			x.part = x.node * float64(j.GPU()) / 1000 / float64(n.GPUs)
-			x.fixed += min(x.node*max(n.Host.Linger, time.Second).Hours()*x.grid.least, 0)
+			x.node = k.keeping(k.nodes[i][slices.IndexFunc(k.nodes[i], func(n fleet.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })])
+			x.part = x.node * float64(j.GPU()) / 1000 / float64(q.Size)
 		}
-		best = min(best, x.cheapest(best))
+		out = append(out, x.lingering())
 	}
-	return best
+	return out
+}
+
+// lingering takes off what a node may earn that stays awake after the run, or
+// counts nothing of that for the job.
+func (r run) lingering() run {
+	if r.k.awake || r.node == 0 {
+		r.node = 0
+		return r
+	}
+	linger := time.Second
+	for _, n := range r.k.nodes[r.site] {
+		linger = max(linger, n.Host.Linger)
+	}
+	r.fixed += min(r.node*linger.Hours()*r.grid.least, 0)
+	return r
 }
 
 // A run is one way of one job on one kind of node.
 type run struct {
 	k                        *checker
 	j                        protocol.Job
+	way                      fleet.Way
+	site                     int
 	grid                     *tariff
 	room                     []protocol.Microdollars
 	length                   protocol.Time
 	power, node, part, fixed float64
+	moved                    float64
 }
 
 // cheapest walks through the starts at which the cost can have its least: the
@@ -241,9 +281,6 @@ func (r run) cost(start protocol.Time) float64 {
 	finish := start + r.length
 	delay, late := r.waiting(start)
 	v := r.fixed + delay + late + r.grid.over(start, finish, func(rate float64) float64 {
-		if r.node == 0 {
-			return r.power * rate
-		}
 		return r.power*rate + r.part*max(rate, 0) + r.node*min(rate, 0)
 	})
 	step := protocol.Time(r.k.c.Slot.Milliseconds())

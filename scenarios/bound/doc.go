@@ -12,7 +12,8 @@
 //
 // holds for any prices that are not negative. So the prices are the proof:
 // [Of] searches for good ones and returns them as a [Certificate]; [Check]
-// recomputes the bound from them by another road.
+// recomputes the bound from them by another road. A job that can be paused may
+// also run in parts: see docs/bound.md and decision 0209.
 //
 // What it promises: whatever a policy does on the stage of package scenarios,
 // the record's objective is not below the bound. Every relaxation makes the

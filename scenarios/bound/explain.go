@@ -35,11 +35,16 @@ type Group struct {
 	HourUSD  float64 `json:"hour_usd"`  // their hour over the best for the way they ran, delay and lateness aside
 	DelayUSD float64 `json:"delay_usd"` // of jobs that cannot wait
 	LateUSD  float64 `json:"late_usd"`  //
+
+	// PartsUSD is of jobs that can be paused: of one that ran whole, what the best
+	// place for that costs over the best in parts; of one that was paused, all
+	// that it paid over the best but lateness, which is not split.
+	PartsUSD float64 `json:"parts_usd"`
 }
 
 // Sum returns all that the jobs of g paid over their best places.
 func (g Group) Sum() float64 {
-	return g.SiteUSD + g.WayUSD + g.HourUSD + g.DelayUSD + g.LateUSD
+	return g.SiteUSD + g.WayUSD + g.HourUSD + g.DelayUSD + g.LateUSD + g.PartsUSD
 }
 
 // An Idle is room of a site that had a price and was left idle.
@@ -138,25 +143,42 @@ func (e *explainer) slotOf(t protocol.Time) float64 {
 
 // job books what one job paid over its best place.
 func (e *explainer) job(j protocol.Job, w *work, run scenarios.Ran) {
-	start, end := e.slotOf(run.Started), e.slotOf(run.Ended)
-	pool := e.pool(j, run)
-	room := 0.0
-	if pool >= 0 {
-		q := &e.p.pools[pool]
-		room = float64(w.gpus * (at(q.sums, end) - at(q.sums, start)))
-		spread(e.used[pool], start, end, w.gpus)
-	}
-	delay, late := e.weights.Waiting(j, run.Started, run.Ended)
-	paid := float64(run.Cost) + room
-	all, here, thus := e.p.best(w, e.site(run.Site), pool, end-start)
 	g := e.group(j)
 	g.Jobs++
-	g.GPUHours += w.gpus * (end - start) * slotHours
-	g.SiteUSD += (here - all) / 1e6
-	g.WayUSD += (thus - here) / 1e6
-	g.HourUSD += (paid - thus) / 1e6
+	delay, late := e.weights.Waiting(j, run.Started, run.Ended)
 	g.DelayUSD += float64(delay) / 1e6
 	g.LateUSD += float64(late) / 1e6
+	paid, pool := 0.0, -1
+	for _, r := range append(slices.Clone(run.Parts), run) {
+		var v float64
+		v, pool = e.paid(j, w, r)
+		paid += v
+		g.GPUHours += w.gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
+	}
+	_, _, whole := e.p.favourite(w)
+	all, _, _ := e.p.inParts(w, whole)
+	if len(run.Parts) > 0 {
+		g.PartsUSD += (paid - all) / 1e6
+		return
+	}
+	here, thus := e.p.best(w, e.site(run.Site), pool, e.slotOf(run.Ended)-e.slotOf(run.Started), whole)
+	g.PartsUSD += (whole - all) / 1e6
+	g.SiteUSD += (here - whole) / 1e6
+	g.WayUSD += (thus - here) / 1e6
+	g.HourUSD += (paid - thus) / 1e6
+}
+
+// paid returns what a run paid, room included, and the pool that it was in; it
+// books the room.
+func (e *explainer) paid(j protocol.Job, w *work, r scenarios.Ran) (paid float64, pool int) {
+	start, end := e.slotOf(r.Started), e.slotOf(r.Ended)
+	paid, pool = float64(r.Cost), e.pool(j, r)
+	if pool >= 0 {
+		q := &e.p.pools[pool]
+		paid += float64(w.gpus * (at(q.sums, end) - at(q.sums, start)))
+		spread(e.used[pool], start, end, w.gpus)
+	}
+	return paid, pool
 }
 
 func (e *explainer) site(name string) int {
@@ -176,10 +198,10 @@ func (e *explainer) pool(j protocol.Job, r scenarios.Ran) int {
 	return -1
 }
 
-// best returns the least that a job pays, room included: of all, at a site, and
-// in the way that it ran there, which is told by its pool and its length.
-func (p *problem) best(j *work, site, pool int, length float64) (all, here, thus float64) {
-	_, _, all = p.favourite(j)
+// best returns the least that a job pays that is not paused, room included: at a
+// site, and in the way that it ran there, which is told by its pool and its
+// length. Neither is below all, the least anywhere.
+func (p *problem) best(j *work, site, pool int, length, all float64) (here, thus float64) {
 	here, thus = math.Inf(1), math.Inf(1)
 	off := math.Inf(1)
 	for k := range j.ways {
@@ -194,7 +216,7 @@ func (p *problem) best(j *work, site, pool int, length float64) (all, here, thus
 		}
 	}
 	here = max(here, all) // the walk over starts ends some hours past the deadline
-	return all, here, max(thus, here)
+	return here, max(thus, here)
 }
 
 func (e *explainer) group(j protocol.Job) *Group {

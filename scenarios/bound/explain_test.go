@@ -6,14 +6,20 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
 )
 
 // What jobs pay over their best places, and what room is worth that was left
 // idle, is all that a run costs over the bound.
 func TestThePartsOfAGapAddUp(t *testing.T) {
-	s := day(80)
+	for _, s := range []script.Scenario{day(80), broken(80)} {
+		addUp(t, s)
+	}
+}
+
+func addUp(t *testing.T, s script.Scenario) {
 	c := certify(t, s, false)
-	for _, policy := range []string{scenarios.Auction, "home-fifo", "carbon-threshold"} {
+	for _, policy := range []string{scenarios.Auction, "home-fifo", "wait-awhile-interrupting"} {
 		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +32,7 @@ func TestThePartsOfAGapAddUp(t *testing.T) {
 		for _, g := range p.Groups {
 			sum += g.Sum()
 			jobs += g.Jobs
-			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.Sum() < 0 || g.Waits && g.DelayUSD > 0 {
+			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.PartsUSD < 0 || g.Sum() < 0 || g.Waits && g.DelayUSD > 0 {
 				t.Errorf("%s: %+v: no job pays less than in its best place", policy, g)
 			}
 		}

@@ -42,9 +42,10 @@ type work struct {
 	late     float64 // per slot past the deadline
 	never    float64 // what the record charges if it does not run
 	ways     []way
-	blocks   []block // cheapest first
-	rest     float64 // no way outside of blocks costs less
-	cut      int     // blocks that there were before some were put into the rest; 0: none were
+	pieces   []piecework // cheapest first; none if it cannot be paused
+	blocks   []block     // cheapest first
+	rest     float64     // no way outside of blocks costs less
+	cut      int         // blocks that there were before some were put into the rest; 0: none were
 
 	picked bool // way last was the favourite, from start since on: most likely it is again
 	last   int
@@ -55,10 +56,12 @@ type work struct {
 type way struct {
 	site, pool int // pool -1: it holds no GPU
 	length     float64
+	run        float64 // of that, without its input to come and not rounded up to seconds
 	power      float64 // drawn by the job
 	awake      float64 // its part of keeping a node awake
 	node       float64 // all of it
 	fixed      float64 // for moving input, and for rounding
+	hour       float64 // rounding of a slot's part of an hour's bill
 }
 
 // A block is the starts of one way in [from, to], with the least that they cost

@@ -92,6 +92,13 @@ func (p *problem) value(use [][]float64) float64 {
 	for i := range p.jobs {
 		j := &p.jobs[i]
 		k, start, v := p.favourite(j)
+		if v, f, how := p.inParts(j, v); f != nil {
+			sum += v
+			if use != nil {
+				p.hold(use, j, f, how)
+			}
+			continue
+		}
 		sum += v
 		if k >= 0 && j.ways[k].pool >= 0 && use != nil {
 			spread(use[j.ways[k].pool], start, start+j.ways[k].length, j.gpus)

@@ -3,6 +3,7 @@ package bound
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/agents"
@@ -39,9 +40,6 @@ func model(s script.Scenario, idle bool) (*problem, error) {
 		}
 	}
 	for _, j := range s.Jobs {
-		if j.Pause > 0 {
-			return nil, fmt.Errorf("bound: job %s can be paused; jobs that run in parts have no bound yet: say --no-bound, or let no job pause", j.ID)
-		}
 		m.p.jobs = append(m.p.jobs, m.job(j))
 	}
 	for i := range m.p.jobs {
@@ -63,6 +61,7 @@ type modeller struct {
 	pools   []map[string][]int // by site: pools of a model
 	awake   []float64          // by pool: kilowatts that an awake node draws more than a sleeping one
 	linger  []float64          // by site: slots that an empty node stays awake
+	node    []float64          // by site: kilowatts that any awake node draws more at most
 }
 
 func (m *modeller) slotOf(t protocol.Time) float64 {
@@ -81,7 +80,7 @@ func (m *modeller) site(i int, site script.Site) error {
 	}
 	m.fleets = append(m.fleets, f)
 	m.pools = append(m.pools, make(map[string][]int))
-	asleep, linger := 0.0, time.Duration(0)
+	asleep, awake, most, linger := 0.0, 0.0, 0.0, time.Duration(0)
 	type kind struct {
 		model string
 		size  int
@@ -90,6 +89,9 @@ func (m *modeller) site(i int, site script.Site) error {
 	for _, n := range nodes {
 		asleep += kilowatts(n.Host.Asleep)
 		linger = max(linger, n.Host.Linger)
+		gpu, _ := table.Lookup(n.Model)
+		more := kilowatts(n.Host.Idle(gpu, n.GPUs) - n.Host.Asleep)
+		awake, most = awake+more, max(most, more)
 		if n.GPUs == 0 {
 			continue
 		}
@@ -102,12 +104,11 @@ func (m *modeller) site(i int, site script.Site) error {
 				Site: site.Name, Model: n.Model, Size: n.GPUs,
 				price: make([]float64, m.p.slots), sums: make([]float64, m.p.end+1),
 			})
-			gpu, _ := table.Lookup(n.Model)
-			m.awake = append(m.awake, kilowatts(n.Host.Idle(gpu, n.GPUs)-n.Host.Asleep))
+			m.awake = append(m.awake, more)
 		}
 		m.p.pools[k].GPUs += float64(n.GPUs)
 	}
-	m.linger = append(m.linger, float64(max(linger, time.Second))/float64(slot))
+	m.linger, m.node = append(m.linger, float64(max(linger, time.Second))/float64(slot)), append(m.node, most)
 	if m.idle {
 		r := m.p.sites[i]
 		start, until := m.slotOf(m.script.Start), m.slotOf(scenarios.Metered(m.script))
@@ -115,6 +116,10 @@ func (m *modeller) site(i int, site script.Site) error {
 		// A replay may go on; hours in which sleeping earns may or may not be in it.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - at(r.less, until)))
 		m.p.constant -= float64(len(r.all)) / 4 * perHour(m.weights)
+		if slices.ContainsFunc(m.script.Jobs, pausable) {
+			m.p.constant += float64(awake * r.less[m.p.end])
+			clear(r.less) // counted for all nodes, and for no job
+		}
 	}
 	return nil
 }
@@ -185,6 +190,9 @@ func (m *modeller) job(j protocol.Job) work {
 			x.ways = append(x.ways, m.ways(i, j, x.gpus)...)
 		}
 	}
+	if pausable(j) && j.Run > 0 { // without a run the market refuses it
+		m.p.parted(&x, m.pausing(j, &x))
+	}
 	return x
 }
 
@@ -204,11 +212,14 @@ func (m *modeller) ways(site int, j protocol.Job, gpus float64) (out []way) {
 	for _, a := range all {
 		length := a.Run + move
 		w := way{
-			site: site, pool: -1, length: float64(length) / float64(slot),
+			site: site, pool: -1, length: float64(length) / float64(slot), run: float64(j.Run) / speed(a.Choice) / float64(slot), hour: perHour(m.weights) * slotHours,
 			power: kilowatts(m.truth(j.ID, a.Power)),
 			fixed: float64(paid+m.weights.CarbonCost(emitted)) - rounding - (math.Ceil(length.Hours())+1)*perHour(m.weights),
 		}
 		if j.GPUs == 0 {
+			if m.idle {
+				m.keeps(&w, m.node[site])
+			}
 			out = append(out, w)
 			continue
 		}
@@ -216,15 +227,32 @@ func (m *modeller) ways(site int, j protocol.Job, gpus float64) (out []way) {
 			if m.p.pools[k].Size < j.GPUs {
 				continue
 			}
-			w.pool = k
+			x := w
+			x.pool = k
 			if m.idle {
-				w.node = m.awake[k]
-				w.awake = w.node * gpus / float64(m.p.pools[k].Size)
-				// An empty node lingers; where power earns that is worth something.
-				w.fixed += min(float64(w.node*m.linger[site]*m.p.sites[site].low), 0)
+				m.keeps(&x, m.awake[k])
+				x.awake = x.node * gpus / float64(m.p.pools[k].Size)
 			}
-			out = append(out, w)
+			out = append(out, x)
 		}
 	}
 	return out
+}
+
+// keeps notes that a way keeps a node awake, and empty for a while after: where
+// power earns that is worth something, if it is not counted for all nodes.
+func (m *modeller) keeps(w *way, node float64) {
+	r := &m.p.sites[w.site]
+	w.node = node
+	if r.less[m.p.end] < 0 {
+		w.fixed += float64(node * m.linger[w.site] * r.low)
+	}
+}
+
+// speed returns how fast a choice is, the reference clock being one.
+func speed(c power.Choice) float64 {
+	if c.Speed <= 0 {
+		return 1
+	}
+	return float64(c.Speed) / 1000
 }
