@@ -33,6 +33,9 @@ func (w *when) ofDay(l *Log, words []string) int {
 	if n := w.hours(words); n > 0 {
 		return n
 	}
+	if n := w.spoken(words); n > 0 {
+		return n
+	}
 	at, n := clock(words)
 	if n > 0 {
 		w.instants = append(w.instants, instant{clock: at})
@@ -58,7 +61,7 @@ func (w *when) hours(words []string) int {
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {
-		return i == len(words) || slices.Contains([]string{"utc", "on", "today", "yesterday", "tomorrow", "heute", "gestern"}, words[i])
+		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "heute", "gestern"}, words[i])
 	}
 	h, ok := bare(1)
 	switch {
@@ -131,4 +134,18 @@ func clock(words []string) (time.Duration, int) {
 		at = at%(12*time.Hour) + 12*time.Hour
 	}
 	return at, n
+}
+
+// spoken reads "half past nine" and "quarter to 2".
+func (w *when) spoken(words []string) int {
+	if len(words) < 3 {
+		return 0
+	}
+	by, ok := map[string]time.Duration{"half past": 30 * time.Minute, "quarter past": 15 * time.Minute, "quarter to": -15 * time.Minute}[words[0]+" "+words[1]]
+	h, hour := number(words[2])
+	if !ok || !hour || h > 24 {
+		return 0
+	}
+	w.instants = append(w.instants, instant{clock: time.Duration(h)*time.Hour + by})
+	return 3
 }

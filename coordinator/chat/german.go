@@ -7,7 +7,7 @@ _: der das den dem des ein eine einen einer einem von vom fuer im auf am aus und
 _: haben hatte es sich bitte mir uns gib zeig zeige sag mal insgesamt gesamt gesamter gesamte gesamten gesamtes alle
 _: aller alles allen wurde wurden zum zur beim mit denn eigentlich da hier dort ich wir dieser diese dieses jener jene
 _: ihre ihr sein seine unser unsere unserer unseren bei ueber so genau nun also doch etwa ungefaehr circa ca kann
-_: koennte koennen konnte gibt gab viel sollte moechte will wissen liste auflisten aufschluesseln aufgeschluesselt
+_: koennte koennen konnte gibt gab viel sollte moechte wissen liste auflisten aufschluesseln aufgeschluesselt
 _: aufteilung
 why: warum, wieso, weshalb, grund, grund fuer, begruendung, erklaere, erklaer, erklaerung, aus welchem grund
 not: nicht, kein, keine, keinen

@@ -23,7 +23,13 @@ var eachSite = []string{"offers", "offer-count", "unable", "intensity", "price",
 var ends = []string{"top", "greenest", "cheapest", "dirtiest", "policies", "differ", "block", "best-hour", "best-price", "best-start", "why-not-greenest", "why-not-cheapest", "bid-error", "no-fragments"}
 
 // denials are asks that have a "not" in them.
-var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers"}
+var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers", "pending"}
+
+// sums are asks whose answer names nobody.
+var sums = []string{"bill", "mix", "waits", "waited", "held", "times", "where", "saved"}
+
+// present are asks of what is, or was.
+var present = []string{"bill", "mix", "waits", "intensity", "price", "greenest", "cheapest", "dirtiest", "free", "block", "power", "late", "jobs", "pending", "shares", "activity"}
 
 func among(all []string) func(Query) bool {
 	return func(q Query) bool { return slices.Contains(all, q.Ask) }
@@ -53,6 +59,8 @@ var carriers = []carrier{
 	{"TENANT", "the tenant", func(q Query) bool { return q.Tenant != "" }},
 	{"JOB", "the job", func(q Query) bool { return q.Job != "" }},
 	{"not", "\"not\"", among(denials)},
+	{"who", "who", func(q Query) bool { return q.By != "" || !slices.Contains(sums, q.Ask) }},
+	{"future", "the time to come", func(q Query) bool { return !slices.Contains(present, q.Ask) || q.At != 0 }},
 }
 
 // lost names what a question says and its query does not.
@@ -62,10 +70,13 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	}
 	for _, c := range carriers {
 		if !c.kept(q) && slices.ContainsFunc(r.said, func(word []string) bool {
-			return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && f.has(other) })
+			return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && other != "which" && f.has(other) })
 		}) {
 			names = append(names, c.name)
 		}
+	}
+	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.said.has("carbon") && r.said.has("energy") {
+		names = append(names, "one quantity for another")
 	}
 	if len(r.numbers) > 1 && !slices.Contains(names, "the number") && q.Ask != "help" {
 		names = append(names, "one of the numbers")
@@ -86,18 +97,23 @@ func left(lost []string, q Query) *Answer {
 }
 
 // hasty returns what to say instead of a refusal that one word brought about,
-// if the others make a question of their own; nil if they do not.
-func (r *reading) hasty(f rule) *Answer {
+// if the others make a question of their own. A "must" in a question is none of
+// the words that ask for a rule: "why must it wait".
+func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
 	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
-		return nil
+		return Query{}, nil
 	}
 	concept := strings.TrimPrefix(f.ask, "!")
 	rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, concept) })
 	found := best(rest)
 	if len(found) != 1 || found[0].may == "*" || len(strings.Fields(found[0].needs)) < 2 {
-		return nil
+		return Query{}, nil
 	}
-	a := &Answer{Kind: "ambiguous", Readings: []string{r.query(found[0]).String()}}
+	q := r.query(found[0])
+	if r.said.has("why") && concept == "legislate" && r.said.has("modal") && len(r.lost(found[0], q)) == 0 {
+		return l.resolve(q), nil
+	}
+	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
 	a.say("One word of the question asks for what is not told or done here. Without it, it would be:")
-	return a
+	return Query{}, a
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/gridbid/gridbid/coordinator/decision"
@@ -29,6 +28,12 @@ func (l *Log) Ask(question string) Answer {
 
 // asking are words that a sentence has only if it is a question.
 var asking = []string{"what", "why", "which", "when", "where", "who", "how", "would", "could", "did", "does", "was", "were"}
+
+// inverted are words that make a question of what they begin; the first modals of
+// them also before a "not".
+var inverted = []string{"should", "must", "may", "might", "can", "will", "shall", "is", "are", "has", "have", "had", "was", "were", "do"}
+
+const modals = 4
 
 // A reading is a question on its way to a query.
 type reading struct {
@@ -59,6 +64,11 @@ func (l *Log) parse(question string) (Query, slips, *Answer) {
 	switch {
 	case back == nil || back.Kind != "unclear" && !back.apart:
 	case len(r.unknown) > 0:
+		if len(r.whole) > 0 { // a phrase may have taken a word from another
+			if q, other := l.apart(question, r, back); other != back {
+				return q, nil, other
+			}
+		}
 		return l.slip(question, r.unknown, back)
 	default:
 		q, back = l.apart(question, r, back)
@@ -71,6 +81,7 @@ func (l *Log) into(question string, r *reading) (Query, *Answer) {
 	if len(question) > mostAsked {
 		return Query{}, &Answer{Kind: "unclear", Text: []string{fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question))}}
 	}
+	r.joined = strings.Contains(question, ",")
 	if back := r.read(l, l.names().split(question)); back != nil {
 		r.unknown = nil
 		return Query{}, back
@@ -114,8 +125,8 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 	}
 	switch {
 	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
-		if back := r.hasty(found[0]); back != nil {
-			return Query{}, back
+		if q, back := l.hasty(r, found[0]); back != nil || q.Ask != "" {
+			return q, back
 		}
 		return Query{}, l.refuse(found[0].ask)
 	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
@@ -152,141 +163,6 @@ func (l *Log) resolve(q Query) Query {
 	return q
 }
 
-// query fills a query in.
-func (r *reading) query(f rule) Query {
-	q := r.slots
-	q.Ask = f.ask
-	mine := make(map[string]bool)
-	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
-		mine[c] = r.said.has(c)
-	}
-	q.Metric = r.metric(mine)
-	for _, by := range []string{"site", "tenant", "hour"} {
-		if mine["by"+by] {
-			q.By = by
-		}
-	}
-	switch {
-	case mine["most"] || mine["dirtiest"]:
-		q.Pick = "most"
-	case mine["least"] || mine["cheapest"] || mine["greenest"]:
-		q.Pick = "least"
-	}
-	if n := len(r.numbers); n > 0 {
-		q.Number = r.numbers[n-1]
-	}
-	return q.settle(mine, r)
-}
-
-func (r *reading) metric(mine map[string]bool) string {
-	var all []string
-	for _, m := range []string{"carbon", "energy", "cost"} {
-		if mine[m] {
-			all = append(all, m)
-		}
-	}
-	switch {
-	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
-		return "cost"
-	case len(all) == 2 && !mine["carbon"] && !r.joined: // the cost of energy
-		return "cost"
-	case len(all) == 1:
-		return all[0]
-	case len(all) > 1:
-		return ""
-	case mine["power"]:
-		return "energy"
-	case mine["emit"] || mine["dirtiest"]:
-		return "carbon"
-	case mine["cheapest"]:
-		return "cost"
-	case mine["paidto"]:
-		return "paid"
-	case mine["wait"]:
-		return "wait"
-	}
-	return ""
-}
-
-// settle sets what follows from what is asked, and drops what does not belong
-// to it, so that a query has one form.
-func (q Query) settle(mine map[string]bool, r *reading) Query {
-	switch q.Ask {
-	case "why-not":
-		if r.rejected != "" && r.rejected != q.Site {
-			q.Site, q.Other = r.rejected, q.Site
-		}
-	case "waits":
-		q.Pick = ""
-		for _, pick := range []string{"median", "p95"} {
-			if mine[pick] {
-				q.Pick = pick
-			}
-		}
-	case "bill":
-		switch { // a sum of "the sites" or "which team" is one of each
-		case q.By != "":
-		case q.Tenant == "" && mine["tenants"]:
-			q.By = "tenant"
-		case q.Site == "" && mine["sites"]:
-			q.By = "site"
-		}
-		if q.Pick != "" && q.By == "" {
-			q.By = "site"
-			if mine["tenants"] {
-				q.By = "tenant"
-			}
-		}
-	case "top":
-		q.Number = max(q.Number, 0)
-		if q.Number == 0 {
-			q.Number = 5
-		}
-		if q.Metric == "" {
-			q.Metric = "carbon"
-		}
-	case "best-hour", "best-price", "forecast":
-		q.Within = or(q.Within, or(q.Long, 24*time.Hour))
-		q.Long = 0
-		if q.To != 0 { // tomorrow, say
-			q.At, q.Within = q.From, q.To.Sub(q.From)
-			q.From, q.To = 0, 0
-		}
-	case "best-start":
-		q.Within = or(q.Within, 24*time.Hour)
-	}
-	if q.Ask != "differ" && q.Ask != "breakeven" {
-		q.Other = ""
-	}
-	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
-		q.Metric = ""
-	}
-	if q.Ask != "bill" && (q.Ask != "jobs" || q.By == "hour") {
-		q.By = ""
-	}
-	if q.Ask != "bill" && q.Ask != "waits" {
-		q.Pick = ""
-	}
-	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
-		q.Number = 0
-	}
-	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" && q.Ask != "slack" {
-		q.Long, q.Within = 0, 0
-	}
-	if q.Decision != 0 {
-		q.Job = ""
-	}
-	return q
-}
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
-}
-
 // read goes through the tokens: names first, then times and numbers, then the
 // longest phrase that is known.
 func (r *reading) read(l *Log, tokens []token) *Answer {
@@ -299,6 +175,7 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 			low[len(low)-1] = "\x00"
 		}
 	}
+	r.asks = r.asks || len(low) > 1 && slices.Contains(inverted, low[0]) && low[1] != "not" || len(low) > 1 && slices.Contains(inverted[:modals], low[0])
 	negated := false
 	for i := 0; i < len(tokens); {
 		t := tokens[i]
@@ -357,6 +234,9 @@ func (r *reading) word(l *Log, low []string, t token, at int) (int, []string) {
 			r.span()
 			if slices.ContainsFunc(low[:used], func(w string) bool { return slices.Contains(extra, w) }) {
 				r.said = append(r.said, []string{"extra"})
+			}
+			if r.slots.Long == 0 {
+				return used, []string{"next"}
 			}
 			return used, []string{"DUR"}
 		}
@@ -469,7 +349,7 @@ func (r *reading) imperative() string {
 	}
 	for i, word := range r.said {
 		switch {
-		case slices.Contains(word, "command") && i+1 < len(r.said) && slices.ContainsFunc(r.said[i+1], func(c string) bool { return c == "JOB" || c == "DEC" }):
+		case slices.Contains(word, "command") && i+1 < len(r.said) && slices.ContainsFunc(r.said[i+1], func(c string) bool { return c == "JOB" || c == "DEC" || c == "TENANT" }):
 			return "!act" // "put JOB on hold"
 		case slices.Contains(word, "legislate") || slices.Contains(word, "never"):
 			return "!legislate"

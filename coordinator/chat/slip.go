@@ -77,13 +77,20 @@ func near(word string) (all []string) {
 	if len(low) < 4 {
 		return nil
 	}
+	var swapped []string // two letters that changed places are the likeliest slip
 	for _, known := range vocabulary {
+		if letters(low) == letters(known) && (len(known) >= 6 || !noise(known)) && phrase.Edits(low, known) == 2 {
+			swapped = append(swapped, known)
+		}
 		if known[0] != low[0] || len(known) < 6 && noise(known) {
 			continue
 		}
 		if d := phrase.Edits(low, known); d <= 1 || d == 2 && letters(low) == letters(known) {
 			all = append(all, known)
 		}
+	}
+	if len(swapped) > 0 {
+		return swapped
 	}
 	return all
 }

@@ -32,14 +32,22 @@ __: at all, so to speak, in your records, according to the record, according to 
 __: can you explain me, machine park, on which machines, the system, in terms of, with respect to, with regard to
 __: regarding, concerning, when it comes to, as regards, as for, in respect of, speaking of, on the subject of
 __: break down, breaking down, carbon wise, co2 wise, carbon-wise, co2-wise
-command: put, send, take
+__: etwas, irgendetwas, irgendwas, irgendein, denn so, mal kurz, bitte kurz, kurz, denn nun, if any, whether, if there
 __: up, existed, exist, exists, there exist, distribution, distribution of, my choice, i would have expected
 __: i would have thought, i expected, i had expected, would have been my choice, compute
+command: put, send, take, tell, ask, inform, warn, remind, notify, call, email, mail
+people: people, folks, users, everybody, one, persons, we
+behind: behind
+not: was not there a, was not there any, were there not, is there not a, is not there a, are there not
+not: was there not a
+pends: in the queue, in line, in queue, in der warteschlange
+pends: lined up
 less: less, fewer
 last: last, lastly
 left: left, remaining, are left, is left
 runnerup: runner-up, runner up, second best, next best, second choice, second place, plan b, the second best
 runnerup: the next best, the runner-up
+runnerup: the second choice, the next choice, the second place, runners-up, next in line, the next in line
 why: any reason, any reason for, any reason why, the story behind, story behind, what is the story behind
 why: what convinced
 why: what persuaded, fail to see why, i fail to see why, what speaks in favour of, what spoke in favour of
@@ -53,6 +61,9 @@ why: what is the cause
 why: what was the cause, the cause, cause of, cause for, what are the reasons, what were the reasons
 why: explain me, explain to me, explain us, make clear, break down why, spell out why, give reasons, give a reason
 why: give the reason, give me the reason, state the reason, reason behind, reasons behind, reasons for, reason for
+why: the reasoning behind, the rationale behind, the motive behind, motive behind, rationale behind, thinking behind
+why: the thinking behind, the idea behind, idea behind, the argument behind, the why behind, the reason that
+why: the reason why, reason that, reason why, reasons why, reasons that, the logic of, logic of, the grounds, grounds
 place: land, got it, placed at, picked for, ended, end up with, ended up with, assigned to, allocated to, granted
 place: grant, grants, secured, secure, obtain, obtained, obtains, receives the job, get the job, gets the job
 place: got the job
@@ -107,6 +118,8 @@ wait: not yet started, not started yet, yet to start, yet to run, still to start
 wait: time between submission and start, time between arrival and start, time from submission to start
 wait: time from arrival to start, between submission and start, between arrival and start, from submission to start
 wait: from arrival to start, waits?, enqueued
+wait: take until, it take until, did it take until, does it take until, did it take before, did it take for
+wait: take before, it take before, have to wait until, wait until, before it could start, till it started
 defer: held back for, holding back for, kept back, keep back, keep back for, kept on hold, put on ice, on ice, shelved
 defer: made to wait, make wait, made wait, let wait, left waiting, left to wait, so slow to start, slow to start
 defer: detained
@@ -152,13 +165,16 @@ unable: prohibited, prohibited from, kept from bidding, kept out, shut out, left
 unable: no offer from, gave no bid, give no bid, give no offer, without offering, lost the auction, lost it, losing
 unable: came second, come second, lost against, lose against, lost to, lose to, beaten by, outbid, was outbid
 unable: undercut
+unable: turned, could not have, can not have, were excluded, was excluded, had to pass, had to decline, had to refuse
+unable: sent no bid, sent no offer, could offer nothing, nothing to offer, unable to bid, unable to offer
+unable: could not bid, can not bid, not bidding on, not bidding for, did not offer, not offering
 differ: ahead of, in which term, which component separates, what separates, gap in cost, difference in cost
 differ: cost difference
 differ: difference in price, price difference, which part of the cost, what part of the cost, which cost part
 differ: biggest gap
 differ: made it better than, better than, beat, beats, win over, won over, win against, won against, prevail over
 differ: win out over
-differ: won out over, preferred over, preferred to, edge, edge over, the edge over, advantage over, lead over
+differ: won out over, edge, edge over, the edge over, advantage over, lead over
 differ: head to head
 differ: side by side, next to, how differ, how different, distinction, distinguish, contrast between, decisive term
 if: had, simulate, simulation, simulation of, in the case that, in case of, supposing
@@ -170,7 +186,7 @@ if: were allowed, was allowed, had been allowed, would be, would it be, would it
 if: hypothetical, hypothetical case, in theory, theoretically, replay, replay with, rerun with, re-run with
 if: repeat with
 if: in the event of, in the event that, what would have been if, what would have been
-instead: in place of, in lieu of, not at, other than at
+instead: in place of, in lieu of, other than at
 elsewhere: at other places, in other places, other places, in any other place, any other place, any other cluster
 elsewhere: some other place
 elsewhere: at another place, at another cluster, at some other site, on any other site, on another site
@@ -193,6 +209,8 @@ immediately: straight on arrival, the moment it came, at arrival, at its arrival
 immediately: upfront
 immediately: no deferral, without deferral, as soon as possible, soonest, at the earliest, earliest possible
 immediately: first thing
+immediately: immediate, an immediate start, immediate start, at the very start, instant start, an instant start
+immediately: instantaneous start, an early start
 save: bring, brought, won by, win by, help, helped, did good, do any good, any good from, the point of, use of
 save: good of
 save: economise, economize, economised, economized, saving from, savings from, savings by, savings of, saving of
@@ -200,6 +218,7 @@ save: profit from, profit of, profited, profit, profits, be worth, pay, paid its
 save: useful
 save: worthwhile to, any use, of any use, cut, cuts, reduce, reduced, reduces, reduction, lower, lowered, cheaper by
 save: greener by
+carbonprice: must carbon cost, must co2 cost, carbon have to cost, co2 have to cost, should carbon cost, should co2 cost, carbon need to cost, co2 need to cost
 carbonprice: with co2 at, if carbon cost, if co2 cost
 carbonprice: emission price, price of emissions, price for emissions, price on emissions, carbon fee, co2 fee
 carbonprice: carbon levy
@@ -232,15 +251,18 @@ slack: pushed by, delayed by, relaxed, relaxed by, loosened, loosened by, stretc
 slack: deadline moved
 slack: granted, additional hours, hours extra, time more, hours later, hours of extra time, hours of extra slack
 slack: hours additional, hours to spare, on top
-without: switched off, drop out, drops out, is not there, was not there, not around, not take part, not there for
+slack: allowed, gave it, had been given, been given, were given, was given, been granted, were granted, were to get
+slack: had got, deadline pushed, deadline shifted, deadline relaxed, deadline moved back, deadline postponed
+slack: deadline later by, later deadline by, deadline extension of, extension of, slack of, extra slack of, an extra
+slack: extra time of, due later by
+without: switched off, drop out, drops out, is not there, not around, not take part, not there for
 without: not been available, were not available, not have been available
-without: not exist, unreachable, were unreachable, went down, go down, goes down, going down, crashed, crash, crashes
+without: not exist, go down, goes down, going down, crashed, crash, crashes
 without: had crashed, broke down, had broken down, power cut, power cut at, blackout
 without: blackout at, had a blackout, outage in, downtime, downtime of, downtime at, in maintenance, under maintenance
 without: maintenance at, maintenance of, were closed, been closed, closure of, shut off, shutting down
 without: shutting, turned out, left the federation, leave the federation, leaves the federation, left the market
-without: leaves the market, taken out, take out, taking out, pulled out, pulls out, dropped off, off the grid
-without: off the net
+without: leaves the market, taken out, take out, taking out, pulled out, pulls out, dropped off
 without: excluded, being down, being offline
 without: being off, were off, was off, is off, kicked out, thrown out, not in the market, not in the federation
 without: not part of, out of service, out of order, out of action, dark, failing, failure of, failure at, failed
@@ -270,4 +292,58 @@ compare: benefit over
 compare: advantage over, worse than, as good as
 policy: rule book, strategy, strategies, scheduling policy, scheduling policies, scheduler policy, algorithm
 policy: algorithms, baselines, scheduling strategy
+run: executing, operating, being executed, being run, processing, being processed, in execution, in operation
+run: active on
+stuck: does nothing, doing nothing, do nothing, nothing happens with, nothing is happening with, does not move
+stuck: not budging, does not budge, will not budge, not advance, not advancing, does not go on
+emit: produce, produces, producing, pollutes, blows out, blowing out, spews, spewing, puts out, putting out, add to
+emit: adds to, added to the total
+instead: preferred to, preferred over, favoured over, favored over, chosen over, picked over, taken over
+instead: selected over
+line: queues, the queues, queue, the queue, our queue, waiting line, the waiting line, warteschlange, die warteschlange, the line
+line: the backlog
+wait: queue, the queue, our queue, waiting line, the waiting line, warteschlange, die warteschlange, the line
+wait: the backlog, sat there, sit there, sitting there, sat there before
+future: will, going to be, going to, gonna be, is going to, wird, werden wird, shall be
+_: find found calculate
+__: find out, work out, figure out, i lost track of, lost track of, i mean, mean to say, who else
+ever: ever, at any time, at some point
+hourword: time, exact time
+when: from when till when, from when to when, from when until when, what exact time, which exact time
+why: what for, how did you arrive at, how did we arrive at, how did they arrive at, arrive at, arrived at
+why: how do you explain, how can it be that, how can you explain, what makes you choose
+arbitrated: any model, a model, the model, overrule, overruled, overrules, override, overrode, model overrule
+hinder: took ages to start, take ages to start, takes ages to start, took ages, takes ages, taking ages, so slow
+hinder: so slowly, take forever to start, takes forever to start, taking forever, taking forever to start
+hinder: took forever, took forever to start
+if: calculate, compute, estimate
+carbonprice: if carbon costs, if co2 costs, when carbon costs, when co2 costs, tonne of carbon worth
+carbonprice: ton of carbon worth, tonne of co2 worth, ton of co2 worth, a tonne of carbon worth, a tonne of co2 worth
+carbonprice: worth of a tonne of carbon
+happened: becomes of, become of, became of
+change: stable, robust, firm, hold firm, stand, stands, still stand, remain the same, remains the same, flip over
+slack: push, push back, pushed further, more leeway of
+without: strike, cross out, remove, struck, minus, take away
+residency: could run anywhere, run anywhere, go anywhere, be placed anywhere, could be placed anywhere, restricted by
+residency: bound by, be anywhere, free to run anywhere, any site allowed
+carbon: grams, gram, gramm, grammes, grams of emissions
+under: under
+how: how bad, how bad is, how bad are, how bad was, how bad were
+bysite: rank the sites by, rank sites by, order the sites by, order sites by, sort the sites by, sort sites by
+bysite: everywhere, at all places, in all places, in every place, for every site tell me the, site ranking
+bysite: ranking of sites, ranking of the sites
+cost: spends, we pay, did we pay, do we pay, we paid, have we paid, i pay, they pay, pays for electricity
+cost: pay on average, did it set us back, owes us
+used: need, needs, requires, require, required
+late: not make it in time, not make it on time, not making it in time, come too late, came too late
+late: not finish before the deadline, not ready in time, not ready on time, not complete in time, not complete on time
+late: unpunctual, delayed beyond their deadline
+full: full, booked out, fully booked, at capacity, maxed out, sold out, occupied, busy, crowded, overbooked
+empty: empty, long
+error: forecasts right, forecast right, predictions right, prediction right, right with
+rules: do we operate, operate, we operate
+history: walk through, life of, the life of, the log of, walk me through the life of, log of
+happened: anything new, what is new, something new, something happen, something happened
+advice: help me to speed up, help me to, help me speed up, help us speed up, speed up
+priority: high priority, highest priority, higher priority, low priority, lowest priority, lower priority
 `

@@ -95,6 +95,9 @@ func bare(words []string) (time.Duration, int) {
 	if words[0] == "a" || words[0] == "an" {
 		n, ok = 1, true
 	}
+	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > 0 {
+		return units[words[2]] / 2, 3
+	}
 	if words[0] == "another" || words[0] == "weitere" {
 		d, used := bare(words[1:])
 		return d, used + min(used, 1)
@@ -188,6 +191,11 @@ func (w *when) date(l *Log, words []string) int {
 		w.days = append(w.days, protocol.At(time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)))
 		return true
 	}
+	if len(words) > 2 && words[1] == "of" && month(words[2]) > 0 { // the 11th of march
+		if dayOf(month(words[2]), words[0]) {
+			return 3
+		}
+	}
 	if len(words) > 1 {
 		used := 2
 		if len(words) > 2 && len(words[2]) == 4 && isNumber(words[2]) {
@@ -227,6 +235,11 @@ func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
 			day = w.days[0]
 		}
 		return 0, day.Add(w.part.from), day.Add(w.part.to), true
+	case w.part != nil && w.part.from >= 12*time.Hour && len(w.instants) > 0 && w.early():
+		for i := range w.instants { // "8 in the evening"
+			w.instants[i].clock += 12 * time.Hour
+		}
+		return w.window(l)
 	case w.part != nil && slices.ContainsFunc(w.instants, func(i instant) bool { return i.clock < w.part.from || i.clock > w.part.to }):
 		return 0, 0, 0, false
 	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
@@ -245,4 +258,13 @@ func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
 		return 0, w.days[0], w.days[0].Add(24 * time.Hour), true
 	}
 	return 0, 0, 0, true
+}
+
+// early reports whether all instants are of a clock of twelve hours, and within
+// the part of the day that was said if they are of its second half.
+func (w *when) early() bool {
+	return !slices.ContainsFunc(w.instants, func(i instant) bool {
+		late := i.clock + 12*time.Hour
+		return i.clock >= 12*time.Hour || late < w.part.from || late > w.part.to
+	})
 }

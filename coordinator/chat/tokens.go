@@ -19,7 +19,8 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
-var curly = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`)
+var curly = strings.NewReplacer("$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
+	"’", "'", "‘", "'", "“", `"`, "”", `"`)
 
 // shorten makes long words of the shortened ones.
 var shorten = strings.NewReplacer(

@@ -1,15 +1,10 @@
 package chat
 
-import (
-	"slices"
-	"strings"
-)
-
 // lexicon is what words mean to the grammar: concepts, then the phrases that
 // stand for them. What stands after "_", word by word, or after "__", says nothing
 // that changes an answer. Every word of a question must be here, or be a name, a number or a time.
 const lexicon = `
-_: a an the of for to in on by as is was were are am be been being do does did has have had having will shall it its
+_: a an the of for to in on by as is was were are am be been being do does did has have had having shall it its
 _: this that these those there then so
 _: please me my mine our ours we us i you your tell show give say get just really exactly currently still one ones
 _: and with from s thing things kind much what's about each any some every all altogether overall in total effect
@@ -40,6 +35,7 @@ why: the reasons, motive, what led to, what made, grounds for, how so, what is b
 why: the logic behind, logic behind, thinking behind
 not: not, never, no, do not
 which: which, what, who, whose
+who: who, whose
 how: how, how do, how does
 many: #, how many, number of, count, count of, how often, # of, number, how often did, tally, tally of, the number of
 long: minutes, hours, long, seconds, duration, duration of, how many minutes, how many hours, length of time, how long
@@ -173,7 +169,7 @@ without: not available, offline, been offline, had been unavailable, without any
 without: absent, drops out, dropped out, drop out, failed, were to fail, fails, were taken out, taken out of
 without: turned off, switched off, were switched off, powered down, taken offline, knocked out, knocked offline, gone
 without: missing, outage of, an outage of, outage at, outage, take away, taken away, did not exist, not existed
-without: never existed, out of the picture, out of the market, not there, not been there, unplugged, dead
+without: never existed, out of the picture, out of the market, not been there, unplugged, dead
 residency: residency, residency rule, data residency, data residency rule, residency constraint, residency constraints
 residency: residency requirement, residency requirements, residency restriction, residency restrictions
 residency: residency rules, allowed to travel freely, travel freely, free to travel, free to move, allowed anywhere
@@ -403,7 +399,8 @@ home: home, home site, its home, overflow, preferred site, own site, at home, ho
 home: where it came from, its own site, submitted from, its origin, origin
 asked: submit, submits, submitted, arrive, arrived, came, come, request, requested, ask, received, came in, get in
 asked: submitted at, handed in, enqueued, entered
-only: only, back
+only: only
+back: back
 everything: bill, everything, consumption and cost, resource use, all costs, resources, resource usage
 everything: resource consumption, full bill, total bill, cost and carbon, statement, invoice
 paidto: paid, pay, pays, charged, payment, paid to, receive, received, earn, earned, earnings, income, revenue
@@ -416,7 +413,7 @@ summary: how did the run go, how was the day, how did things go, how are we doin
 summary: how did it all go, dashboard, key numbers
 unrecorded: water, trees, tree, temperature, humidity, cars, car, flights, weather, latency, uptime, noise, litres
 unrecorded: liters, lorries, planes, households, homes powered, temperatures, heat, rain, wind speed, sunshine
-unrecorded: salaries, cooling, staff, people, failures of disks, memory errors, bandwidth
+unrecorded: salaries, cooling, failures of disks, memory errors, bandwidth
 opinion: love, good, bad, run well, opinion, trust, deserve, nice, happy, smart, do you think, you think, do you like
 opinion: you like, i like, like best, like most, worth using, reasonable, stupid, silly, fair to say, better person
 opinion: favourite, favorite, should i trust, run badly, ugly, best site overall
@@ -457,43 +454,3 @@ measured: actual use, actual usage, meter readings, what they used, what was use
 more: extra cost, how much more, how much less, extra, dearer, surcharge, premium, penalty, penalty for, penalty of
 more: additional, additionally, worse, costlier, how much worse
 `
-
-// phrases are the lexicon by phrase; longest is how many words one has at most.
-var phrases, longest = func() (map[string][]string, int) {
-	all, most := make(map[string][]string), 1
-	add := func(concept, phrase string) {
-		phrase = fold.Replace(phrase)
-		if concept == "best" && slices.ContainsFunc(strings.Fields(phrase), func(w string) bool { return slices.Contains(timely, w) }) {
-			concept = "besttime"
-		}
-		if !slices.Contains(all[phrase], concept) {
-			all[phrase] = append(all[phrase], concept)
-			most = max(most, len(strings.Fields(phrase)))
-		}
-	}
-	for line := range strings.Lines(lexicon + speech + speechOfSums + german) {
-		concept, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok {
-			continue
-		}
-		switch concept {
-		case "_":
-			rest = strings.ReplaceAll(rest, " ", ", ")
-		case "__":
-			concept = "_"
-		}
-		for phrase := range strings.SplitSeq(rest, ",") {
-			if phrase = strings.TrimSpace(phrase); phrase != "" {
-				add(concept, phrase)
-			}
-		}
-	}
-	families(add)
-	return all, most
-}()
-
-// fold writes out what some keyboards have and others have not.
-var fold = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "₂", "2")
-
-// timely are words that make what is best a time.
-var timely = strings.Fields("hour hours time moment slot window day start when begin launch submit run send stunde zeitpunkt")

@@ -1,0 +1,146 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// query fills a query in.
+func (r *reading) query(f rule) Query {
+	q := r.slots
+	q.Ask = f.ask
+	mine := make(map[string]bool)
+	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
+		mine[c] = r.said.has(c)
+	}
+	q.Metric = r.metric(mine)
+	for _, by := range []string{"site", "tenant", "hour"} {
+		if mine["by"+by] {
+			q.By = by
+		}
+	}
+	switch {
+	case mine["most"] || mine["dirtiest"]:
+		q.Pick = "most"
+	case mine["least"] || mine["cheapest"] || mine["greenest"]:
+		q.Pick = "least"
+	}
+	if n := len(r.numbers); n > 0 {
+		q.Number = r.numbers[n-1]
+	}
+	return q.settle(mine, r)
+}
+
+func (r *reading) metric(mine map[string]bool) string {
+	var all []string
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if mine[m] {
+			all = append(all, m)
+		}
+	}
+	switch {
+	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
+		return "cost"
+	case len(all) == 2 && !mine["carbon"] && !r.joined: // the cost of energy
+		return "cost"
+	case len(all) == 1:
+		return all[0]
+	case len(all) > 1:
+		return ""
+	case mine["power"]:
+		return "energy"
+	case mine["emit"] || mine["dirtiest"]:
+		return "carbon"
+	case mine["cheapest"]:
+		return "cost"
+	case mine["paidto"]:
+		return "paid"
+	case mine["wait"]:
+		return "wait"
+	}
+	return ""
+}
+
+// settle sets what follows from what is asked, and drops what does not belong
+// to it, so that a query has one form.
+func (q Query) settle(mine map[string]bool, r *reading) Query {
+	switch q.Ask {
+	case "elsewhere-at":
+		if r.rejected == q.Site && q.Other != "" {
+			q.Site = q.Other
+		}
+	case "why-not":
+		if r.rejected != "" && r.rejected != q.Site {
+			q.Site, q.Other = r.rejected, q.Site
+		}
+	case "waits":
+		q.Pick = ""
+		for _, pick := range []string{"median", "p95"} {
+			if mine[pick] {
+				q.Pick = pick
+			}
+		}
+	case "bill":
+		switch { // a sum of "the sites" or "which team" is one of each
+		case q.By != "":
+		case q.Tenant == "" && mine["tenants"]:
+			q.By = "tenant"
+		case q.Site == "" && mine["sites"]:
+			q.By = "site"
+		}
+		if q.Pick != "" && q.By == "" {
+			q.By = "site"
+			if mine["tenants"] {
+				q.By = "tenant"
+			}
+		}
+	case "top":
+		q.Number = max(q.Number, 0)
+		if q.Number == 0 {
+			q.Number = 5
+		}
+		if q.Metric == "" {
+			q.Metric = "carbon"
+		}
+	case "best-hour", "best-price", "forecast":
+		q.Within = or(q.Within, or(q.Long, 24*time.Hour))
+		q.Long = 0
+		if q.To != 0 { // tomorrow, say
+			q.At, q.Within = q.From, q.To.Sub(q.From)
+			q.From, q.To = 0, 0
+		}
+	case "best-start":
+		q.Within = or(q.Within, 24*time.Hour)
+	}
+	if q.Ask != "differ" && q.Ask != "breakeven" {
+		q.Other = ""
+	}
+	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
+		q.Metric = ""
+	}
+	if q.Ask != "bill" && (q.Ask != "jobs" || q.By == "hour") {
+		q.By = ""
+	}
+	if q.Ask != "bill" && q.Ask != "waits" {
+		q.Pick = ""
+	}
+	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
+		q.Number = 0
+	}
+	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" && q.Ask != "slack" {
+		q.Long, q.Within = 0, 0
+	}
+	if q.Decision != 0 {
+		q.Job = ""
+	}
+	return q
+}
+
+func or[T comparable](a, b T) T {
+	var zero T
+	if a == zero {
+		return b
+	}
+	return a
+}
