@@ -54,7 +54,7 @@ func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Me
 	if err != nil {
 		return err
 	}
-	newer := 0
+	newer, read := 0, 0
 	defer func() {
 		if newer > 0 {
 			fmt.Fprintf(talk, "Passed over %d messages of kinds that a newer version knows.\n", newer)
@@ -70,7 +70,7 @@ func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Me
 			newer++
 			continue
 		case errors.Is(err, journal.ErrTorn):
-			fmt.Fprintf(talk, "%v\nThe run was cut off; what it had said until then is shown.\n", err)
+			fmt.Fprintf(talk, "The record has no end: the run goes on, or it was cut off. Its %d messages so far are read.\n", read)
 			return nil
 		case err != nil:
 			return err
@@ -78,6 +78,7 @@ func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Me
 		if err := each(m); err != nil {
 			return err
 		}
+		read++
 	}
 }
 

@@ -212,24 +212,58 @@ func (q Query) key(r record.JobRecord) string {
 	return ran(r)
 }
 
-// stuck lists the jobs that had not ended, or were refused, at the end.
+// stuck lists the jobs that had not ended, those that cannot go on first.
 func (l *Log) stuck(q Query, a *Answer) {
-	a.assume("jobs that had not ended when the record did, at " + phrase.Clock(l.last) + " UTC")
-	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision", "why"}}
-	n := 0
+	a.assume("jobs that had not ended when the record did, at " + phrase.Clock(l.last) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
+	type line struct {
+		r   record.JobRecord
+		why string
+	}
+	var stuck, others []line
 	for _, r := range l.records() {
 		if r.State == record.Ended {
 			continue
 		}
-		d := l.lastDecision(r.Job.ID, l.last)
-		a.cite(d.id)
-		if n++; n <= mostListed {
-			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
-			a.row(name(r.Job.ID), string(r.State), phrase.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d.id), d.told())
+		if why := l.stands(r); why != "" {
+			stuck = append(stuck, line{r, why})
+		} else {
+			others = append(others, line{r, ""})
 		}
 	}
-	a.say("%s.", phrase.Count(n, "job", "jobs"))
-	a.figure("run", "not-ended", int64(n), "count", a.Cites...)
+	all := append(stuck, others...)
+	a.Table = &Table{Head: []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}}
+	for i, x := range all {
+		d := l.lastDecision(x.r.Job.ID, l.last)
+		a.cite(d.id)
+		if i < mostListed {
+			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
+			a.row(name(x.r.Job.ID), string(x.r.State), or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), d.told())
+		}
+	}
+	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), map[bool]string{true: "is", false: "are"}[len(stuck) == 1])
+	if len(all) > mostListed {
+		a.say("The first %d are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
+	}
+	a.figure("run", "not-ended", int64(len(all)), "count", a.Cites...)
+	a.figure("run", "stuck", int64(len(stuck)), "count")
+}
+
+// stands says why a job that has not ended cannot go on; "" if it can.
+func (l *Log) stands(r record.JobRecord) string {
+	_, runs := stintAt(r, l.last)
+	d := l.lastDecision(r.Job.ID, l.last)
+	switch award := r.Award(); {
+	case r.State == record.Refused:
+		return "refused"
+	case r.Job.Deadline < l.last:
+		return "past its deadline"
+	case r.State == record.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last:
+		return "was to start"
+	case d.kind == "hold" && (d.why.Code == protocol.NoOffer || d.why.Code == protocol.Waiting):
+		return "no place"
+	}
+	return ""
 }
 
 // shares tells what each tenant got.
@@ -255,16 +289,36 @@ func (l *Log) shares(q Query, a *Answer) {
 		}
 	}
 	a.say("%.1f GPU-hours in all.", float64(all)/3.6e9)
+	if q.Tenant != "" {
+		if n[q.Tenant] == 0 {
+			a.say("None of the jobs of %s has ended, so it got none so far.", name(q.Tenant))
+		} else {
+			a.say("%s got %.1f of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))
+		}
+	}
+	if len(l.tenants) > 0 {
+		a.say("An equal part of all %s would be %s.", phrase.Count(len(l.tenants), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.tenants))))
+		a.figure("run", "tenants", int64(len(l.tenants)), "count")
+	}
 	a.figure("run", "gpu-time", all/1000, "gpu-ms")
 }
 
-// notable returns a few jobs to ask about: those that waited longest.
+// notable returns a few jobs to ask about: those that wait still, then those that
+// waited longest.
 func (l *Log) notable() (ids []protocol.JobID) {
 	all := l.records()
 	slices.SortStableFunc(all, func(x, y record.JobRecord) int {
-		wx, _ := x.Wait()
-		wy, _ := y.Wait()
-		return cmp.Compare(wy, wx)
+		wx, startedX := x.Wait()
+		wy, startedY := y.Wait()
+		switch {
+		case startedX && startedY:
+			return cmp.Compare(wy, wx)
+		case startedX:
+			return 1
+		case startedY:
+			return -1
+		}
+		return cmp.Compare(x.Job.Arrival, y.Job.Arrival)
 	})
 	for _, r := range all[:min(3, len(all))] {
 		ids = append(ids, r.Job.ID)

@@ -93,13 +93,38 @@ func (l *Log) silent(q Query, a *Answer) {
 		}
 	}
 	a.figure("run", "rounds", int64(rounds), "count")
+	l.lastRound(q, a)
 	if len(missed) == 0 {
-		a.say("None: every site answered all of %s in time.", phrase.Count(rounds, "round", "rounds"))
-		return
+		a.say("Every site answered all of %s in time.", phrase.Count(rounds, "round", "rounds"))
 	}
-	for _, s := range sorted(missed) {
-		a.say("%s missed %d of %s.", name(s), missed[s], phrase.Count(rounds, "round", "rounds"))
+	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
+	for _, s := range l.siteNames() {
+		if n := missed[s]; n > 0 {
+			a.say("%s missed %d of %s.", name(s), n, phrase.Count(rounds, "round", "rounds"))
+		}
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
+		a.figure("site/"+s, "last-heard", int64(l.sites[s].heard), "instant")
+		a.row(name(s), fmt.Sprint(missed[s]), phrase.Clock(l.sites[s].heard))
+	}
+}
+
+// lastRound says who did not answer the newest round of a window.
+func (l *Log) lastRound(q Query, a *Answer) {
+	for _, r := range slices.Backward(l.book.Rounds()) {
+		if !q.within(r.Called.At) || r.Closes > l.last {
+			continue
+		}
+		a.figure("run", "last-round", int64(r.Called.At), "instant")
+		if len(r.Silent) == 0 {
+			a.say("None: all sites answered the last round, called at %s.", phrase.Clock(r.Called.At))
+			return
+		}
+		var names []string
+		for _, s := range r.Silent {
+			names = append(names, name(s))
+		}
+		a.say("The last round, called at %s, was not answered by %s.", phrase.Clock(r.Called.At), phrase.List(names))
+		return
 	}
 }
 

@@ -50,6 +50,18 @@ var twenty = []string{
 	"at what carbon price would $B win $J?",
 	"what if $J could wait 6 h?",
 	"$J without site $A",
+	"what did each site answer for $J, and why did it refuse or not bid?",
+	"what would I have to bid to start $J now?",
+	"why can an 8 GPU job not run?",
+	"where is it cheapest, and what does waiting save?",
+	"where and when is it greenest?",
+	"$A is full: why did it not overflow?",
+	"am I getting my fair share? what do priority, class and factor each do?",
+	"what did the coordinator decide in the last hour, what changed, show it as a graph",
+	"what happened to $W, was it re-dispatched?",
+	"who preempted $J, by which rule, at what price?",
+	"how fragmented is $A?",
+	"compare with yesterday",
 }
 
 // An asked run is a ledger that is asked, with names for the questions.
