@@ -100,9 +100,7 @@ func ask(ctx context.Context, question, path, flags string, asJSON bool, out, ta
 	a := log.Ask(question)
 	spell(&a, flags)
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(askAnswer{1, question, path, a})
+		err = tellJSON(out, askAnswer{1, question, path, a})
 	} else {
 		err = errors.Join(a.Write(out), showAll(a, out))
 	}

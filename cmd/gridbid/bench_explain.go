@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,7 +114,7 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 	if err != nil {
 		return nil, nil, badInput{err}
 	}
-	all, err := bench.ReadQuestions(text)
+	all, err := bench.ReadQuestions(f.questions, text)
 	if err != nil {
 		return nil, nil, badInput{err}
 	}
@@ -171,9 +170,9 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 		if err != nil {
 			return nil, badInput{err}
 		}
-		set, err := attack.Read(text)
+		set, err := attack.Read(f.adversarial, text)
 		if err != nil {
-			return nil, badInput{fmt.Errorf("%s: %w", f.adversarial, err)}
+			return nil, badInput{err}
 		}
 		if rows, err = set.Run(ctx, progress("attack")); err != nil {
 			return nil, err
@@ -198,9 +197,7 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 
 func (f *explainFlags) tell(out io.Writer, got explained) error {
 	if f.asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(got)
+		return tellJSON(out, got)
 	}
 	if got.Questions != nil {
 		if err := errors.Join(bench.WriteExplained(out, got.Questions), bench.WriteGrounded(out, got.Grounding)); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,9 +84,7 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.asJSON:
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return tellJSON(cmd.OutOrStdout(), struct {
 			Schema int    `json:"schema"`
 			Chart  string `json:"chart"`
 			scene.Table

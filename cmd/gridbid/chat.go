@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 // newChatCommand is `gridbid chat`: questions one after the other.
@@ -138,7 +139,11 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	a := t.session.Ask(question)
 	spell(&a, t.flags)
 	if t.asJSON {
-		return json.NewEncoder(t.out).Encode(askAnswer{1, question, t.path, a})
+		line, err := json.Marshal(askAnswer{1, question, t.path, a})
+		if err == nil {
+			_, err = t.out.Write(append(phrase.Escaped(line), '\n'))
+		}
+		return err
 	}
 	if err := errors.Join(a.Write(t.out), showAll(a, t.out)); err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,9 +60,7 @@ func (f *narratorFlags) tell(ctx context.Context, what, path string, asJSON bool
 	}
 	told := advise.NewNarrator(model, level, f.wait).Tell(ctx, d)
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(toldAnswer{1, d.ID, told})
+		return tellJSON(out, toldAnswer{1, d.ID, told})
 	}
 	if told.Why != "" {
 		fmt.Fprintf(talk, "told by %s: %s\n", told.By, told.Why)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,9 +48,7 @@ federation, by what was measured.`,
 				rows = append(rows, more...)
 			}
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(struct {
+				return tellJSON(cmd.OutOrStdout(), struct {
 					Schema int            `json:"schema"`
 					Rows   []bench.Shaded `json:"rows"`
 				}{1, rows})

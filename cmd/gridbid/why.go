@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,9 +110,7 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 	if err := narrate.Decision(&text, r); err != nil {
 		return err
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
+	return tellJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
 }
 
 // decides returns the job that a message decides on, or "".
@@ -145,9 +142,7 @@ func decisions(what, path string, out, talk io.Writer) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%w or decision %q in %s: `gridbid ask 'what happened'` lists decisions", errUnknownJob, what, path)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(all)
+	return tellJSON(out, all)
 }
 
 // suggestion names the ids that look most like one that is not there.

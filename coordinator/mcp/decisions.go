@@ -100,7 +100,7 @@ func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(raw)}}}
+	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(phrase.Escaped(raw))}}}
 	if c != nil {
 		if err := draw(r, c); err != nil {
 			return nil, nil, err

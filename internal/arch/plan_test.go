@@ -102,14 +102,14 @@ var plan = []line{
 	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
-	{"scenarios/bench", shell, "bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase scenarios scenarios/bound scenarios/script", "go.yaml.in/yaml/v3", "many replays in one table; it judges nothing itself"},
+	{"scenarios/bench", shell, "internal/strict bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase scenarios scenarios/bound scenarios/script", "", "many replays in one table; it judges nothing itself"},
 
 	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
 	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market coordinator/summary scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"scenarios/profiling", shell, "protocol cluster-agent/profile", "", "replays public traces, to judge what sites foretell"},
-	{"scenarios/attack", shell, "*", "go.yaml.in/yaml/v3", "attacks the house from all sides, and counts what holds"},
+	{"scenarios/attack", shell, "*", "", "attacks the house from all sides, and counts what holds"},
 
 	{"scenarios/live", shell, "*", "", "tests of a federation that lives: its ledgers answer as a replay's do"},
 	{"scenarios/load", shell, "*", "", "a main: measures a live federation in one process"},

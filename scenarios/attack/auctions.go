@@ -59,9 +59,9 @@ func (t *tally) rows(n int) []Row {
 	if len(t.broken) > 0 {
 		detail += "; first: " + t.broken[0]
 	}
-	rows := []Row{{"fuzz", "auctions under hostile judges", len(t.broken) == 0, detail}}
+	rows := []Row{{ID: "fuzz", What: "auctions under hostile judges", Held: len(t.broken) == 0, Detail: detail}}
 	if n >= 1000 && (t.asked < n/50 || t.moved == 0) {
-		rows = append(rows, Row{"fuzz", "the fuzz itself", false, "hardly any auction had a question, so nothing was shown"})
+		rows = append(rows, Row{ID: "fuzz", What: "the fuzz itself", Detail: "hardly any auction had a question, so nothing was shown"})
 	}
 	return rows
 }

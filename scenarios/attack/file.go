@@ -1,72 +1,102 @@
 package attack
 
 import (
-	"bytes"
 	"context"
+	_ "embed" // set.json
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/gridbid/gridbid/internal/strict"
 )
 
 // A File is a set of attacks: texts by the surface that they enter by, what
 // bidders do, and what model servers do.
 type File struct {
-	Payloads []struct{ ID, Surface, Text string }
-	Bids     []struct{ ID, What, Must string }
-	Models   []struct{ ID, What, Must string }
+	Payloads []Payload
+	Bids     []Behaviour
+	Models   []Behaviour
 	Must     []string `yaml:"must_always"`
 }
 
-// Read reads a set of attacks.
-func Read(text []byte) (File, error) {
-	var f File
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&f); err != nil {
-		return f, fmt.Errorf("attack: %w", err)
+// A Payload is a hostile text, by the surface that it enters by.
+type Payload struct{ ID, Surface, Text string }
+
+// A Behaviour is what a bidder or a model's server does, in words.
+type Behaviour struct{ ID, What, Must string }
+
+//go:embed set.json
+var setSchema []byte
+
+var setFile = strict.Kind{By: "attack", What: "set of attacks", Docs: "docs/models.md", Schema: setSchema}
+
+// Read reads a set of attacks; file is its name, for errors, each of which has the
+// line and the field too.
+func Read(file string, text []byte) (f File, err error) {
+	page, err := setFile.Read(file, text)
+	if err != nil {
+		return f, err
+	}
+	if err := page.Decode(&f); err != nil {
+		return f, err
 	}
 	if len(f.Payloads)+len(f.Bids)+len(f.Models) == 0 {
-		return f, errors.New("attack: the file has no payloads, bids or models")
+		return f, page.Fault(nil, "it has no payloads, bids or models: name one attack at the least")
 	}
-	return f, nil
+	seen := make(map[string]bool)
+	for _, list := range []struct {
+		name string
+		ids  []string
+	}{{"payloads", ids(f.Payloads)}, {"bids", ids(f.Bids)}, {"models", ids(f.Models)}} {
+		for i, id := range list.ids {
+			if seen[id] {
+				err = errors.Join(err, page.Fault([]string{list.name, strconv.Itoa(i), "id"}, "%q stands twice: give each attack its own", id))
+			}
+			seen[id] = true
+		}
+	}
+	return f, err
 }
 
+func ids[T interface{ id() string }](all []T) (names []string) {
+	for _, x := range all {
+		names = append(names, x.id())
+	}
+	return names
+}
+
+func (p Payload) id() string   { return p.ID }
+func (b Behaviour) id() string { return b.ID }
+
 // Run tries every attack of a file on every surface that there is.
-func (f File) Run(ctx context.Context, progress func(done, of int)) ([]Row, error) {
-	var rows []Row
-	of := len(f.Payloads) + len(f.Bids) + len(f.Models)
-	step := func(r Row, err error) error {
+func (f File) Run(ctx context.Context, progress func(done, of int)) (rows []Row, err error) {
+	done, of := 0, len(f.Payloads)+len(f.Bids)+len(f.Models)
+	step := func(id, what string, seen *sights, err error) error {
 		if err != nil {
-			return err
+			return fmt.Errorf("attack %s: %w", id, err)
 		}
-		rows = append(rows, r)
-		if progress != nil {
-			progress(len(rows), of)
+		rows = append(rows, seen.rows(id, what)...)
+		if done++; progress != nil {
+			progress(done, of)
 		}
 		return ctx.Err()
 	}
 	for _, p := range f.Payloads {
-		r, err := payload(ctx, p.Surface, written(p.Text))
-		r.ID, r.What = p.ID, p.Surface+" "+strconv.QuoteToASCII(short(p.Text))
-		if err := step(r, err); err != nil {
+		seen, err := payload(ctx, p.Surface, written(p.Text))
+		if err := step(p.ID, p.Surface+" "+strconv.QuoteToASCII(short(p.Text)), seen, err); err != nil {
 			return rows, err
 		}
 	}
 	for _, b := range f.Bids {
-		r := bids(ctx, b.What)
-		r.ID, r.What = b.ID, b.What
-		if err := step(r, nil); err != nil {
+		if err := step(b.ID, b.What, bids(ctx, b.What), nil); err != nil {
 			return rows, err
 		}
 	}
 	for _, m := range f.Models {
-		r, err := server(ctx, m.What)
-		r.ID, r.What = m.ID, m.What
-		if err := step(r, err); err != nil {
+		seen, err := server(ctx, m.What)
+		if err := step(m.ID, m.What, seen, err); err != nil {
 			return rows, err
 		}
 	}

@@ -149,12 +149,16 @@ type seller struct {
 	site  string
 	money protocol.Microdollars
 	mouth protocol.Mouth
-	hello bool
+	hello protocol.Time // when it says it again; far off once that is on the books
 }
 
 // Step implements bus.Machine.
 func (s *seller) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
+	case protocol.Confirm:
+		if b.Code == protocol.Taken && b.Job == "" {
+			s.hello = 1 << 62
+		}
 	case protocol.Call:
 		o := protocol.Offer{Round: b.Round, Room: []protocol.Room{{Model: "V100", From: now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{100_000}, Total: 100_000}}}
 		for _, j := range b.Jobs {
@@ -171,21 +175,22 @@ func (s *seller) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 
 // Tick implements bus.Machine.
 func (s *seller) Tick(now protocol.Time) []protocol.Message {
-	s.hello = true
+	s.hello = now.Add(50 * time.Millisecond)
 	return []protocol.Message{s.mouth.Say(now, protocol.Coordinator, protocol.Hello{Site: s.site})}
 }
 
 // Due implements bus.Machine.
 func (s *seller) Due() protocol.Time {
-	if s.hello {
+	if s.hello == 1<<62 {
 		return 0
 	}
-	return 1
+	return max(s.hello, 1)
 }
 
 // A buyer submits the next job when the last has a place.
 type buyer struct {
 	mouth protocol.Mouth
+	name  string // of its jobs and tenant; "": job-1, job-2
 	due   protocol.Time
 	n     int
 }
@@ -197,8 +202,12 @@ func (b *buyer) Step(protocol.Time, protocol.Message) []protocol.Message { retur
 func (b *buyer) Tick(now protocol.Time) []protocol.Message {
 	b.due = now.Add(gather + budget + 40*time.Millisecond)
 	b.n++
+	id := protocol.JobID(fmt.Sprint("job-", b.n))
+	if b.name != "" {
+		id = protocol.JobID(fmt.Sprint(b.name, " ", b.n))
+	}
 	return []protocol.Message{b.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
-		ID: protocol.JobID(fmt.Sprint("job-", b.n)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(8 * time.Hour),
+		ID: id, Tenant: b.name, GPUs: 1, Share: 1000, CPU: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(8 * time.Hour),
 	}})}
 }
 

@@ -37,16 +37,14 @@ var lies = []struct {
 
 // narration has a model tell the decisions of a day in lies, over HTTP, and
 // looks whether any of it is shown.
-func narration(ctx context.Context, what string) (Row, error) {
+func narration(ctx context.Context, what string) (*sights, error) {
 	s, advice := stage(20)
 	advice.Ease = 0
 	r, err := play(ctx, s, advice, nil)
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
-	low, known := strings.ToLower(what), 0
-	var broken []string
-	told := 0
+	low, known, seen := strings.ToLower(what), 0, newSights("")
 	for _, all := range []bool{false, true} {
 		if all && known > 0 {
 			break
@@ -56,21 +54,17 @@ func narration(ctx context.Context, what string) (Row, error) {
 				continue
 			}
 			known++
-			n, bad, err := lied(ctx, records(r), lie.text)
+			bad, err := lied(ctx, records(r), lie.text, seen)
 			if err != nil {
-				return Row{}, err
+				return nil, err
 			}
-			told += n
 			if bad != "" {
-				broken = append(broken, bad)
+				seen.complain(onWhy, "%s", bad)
 			}
 		}
 	}
-	row := Row{Held: len(broken) == 0, Detail: fmt.Sprintf("%d lies, %d decisions told, none in the model's words", known, told)}
-	if !row.Held {
-		row.Detail = strings.Join(broken, "; ")
-	}
-	return row, nil
+	r.everywhere(ctx, seen, 3)
+	return seen, nil
 }
 
 // records returns the decisions of a run that two sites or more bid for.
@@ -86,36 +80,36 @@ func records(r run) (all []decision.Record) {
 	return all
 }
 
-// lied tells records through a server that lies, and returns how many were told
-// and what was shown that must not be.
-func lied(ctx context.Context, all []decision.Record, text string) (n int, bad string, err error) {
+// lied tells records through a server that lies, looks at what is shown, and
+// returns what must not have been.
+func lied(ctx context.Context, all []decision.Record, text string, seen *sights) (bad string, err error) {
 	var now decision.Record
 	s, err := rogue.Start(rogue.Answer(func([]byte) string { return spoken(now, text) }))
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	defer s.Close()
 	model, err := llm.Open(llm.Config{URL: s.URL(), Model: "m", Key: secret})
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	for _, d := range all {
 		now = d
 		t := advise.NewNarrator(model, advise.Prose, 10*time.Second).Tell(ctx, d)
 		if t.By != advise.Template {
-			return n, fmt.Sprintf("%q is told by %s", t.Text, t.By), nil
+			return fmt.Sprintf("%q is told by %s", t.Text, t.By), nil
 		}
 		for _, line := range t.Text {
 			if !slices.Contains(wording.Ready(d), line) {
-				return n, fmt.Sprintf("%q is shown", line), nil
+				return fmt.Sprintf("%q is shown", line), nil
 			}
 		}
 		if strings.Contains(t.Why, string(secret)) || unprintable(t.Why) != "" {
-			return n, fmt.Sprintf("the refusal says %q", t.Why), nil
+			return fmt.Sprintf("the refusal says %q", t.Why), nil
 		}
-		n++
+		seen.look(onWhy, strings.Join(t.Text, "\n")+t.Why)
 	}
-	return n, "", nil
+	return "", nil
 }
 
 // spoken is a narration that says a lie about a decision.

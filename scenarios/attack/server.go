@@ -97,16 +97,12 @@ func echo(w http.ResponseWriter, r *http.Request, body []byte) {
 
 // server plays a day beside a server that misbehaves, in each way that what
 // describes, and holds its figures to those of a day without a model.
-func server(ctx context.Context, what string) (Row, error) {
+func server(ctx context.Context, what string) (*sights, error) {
 	if strings.Contains(strings.ToLower(what), "narration") {
 		return narration(ctx, what)
 	}
-	ways, known := manners(what)
-	r, err := beside(ctx, ways)
-	if !known {
-		r.Detail = "not recognized, so tried in every way: " + r.Detail
-	}
-	return r, err
+	ways, _ := manners(what)
+	return beside(ctx, ways)
 }
 
 // Day plays a day with the port of the model closed, one in which its server
@@ -131,15 +127,14 @@ func Day(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{{"closed", "a day with the model's port closed", r.asked() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
-		fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.asked())}}
+	rows := []Row{{ID: "closed", What: "a day with the model's port closed", Held: r.asked() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
+		Detail: fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.asked())}}
 	all, err := beside(ctx, append(rogue.Faults(), rogue.OfOpenAI()...))
 	if err != nil {
 		return nil, err
 	}
-	all.ID, all.What = "faults", "a day beside each fault of a server"
 	again, err := replayed(ctx)
-	return append(rows, all, again), err
+	return append(append(rows, all.rows("faults", "a day beside each fault of a server")...), again), err
 }
 
 // replayed plays a day with a judge that moves awards, and again from its
@@ -174,21 +169,21 @@ func rules(ctx context.Context) (run, error) {
 	return play(ctx, s, advice, nil)
 }
 
-// beside plays a day beside a server for each way in which it misbehaves.
-func beside(ctx context.Context, ways []rogue.Bad) (Row, error) {
+// beside plays a day beside a server for each way in which it misbehaves, and
+// looks at all that is told of it.
+func beside(ctx context.Context, ways []rogue.Bad) (*sights, error) {
+	seen := newSights("")
 	plain, err := rules(ctx)
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
-	var broken []string
-	asked := 0
 	for _, way := range ways {
 		r, calls, err := besideOne(ctx, way)
 		if ctx.Err() != nil {
-			return Row{}, err
+			return nil, ctx.Err()
 		}
 		complain := func(format string, args ...any) {
-			broken = append(broken, way.Name+": "+fmt.Sprintf(format, args...))
+			seen.complain(onOutcome, "%s: %s", way.Name, fmt.Sprintf(format, args...))
 		}
 		switch {
 		case err != nil:
@@ -199,15 +194,11 @@ func beside(ctx context.Context, ways []rogue.Bad) (Row, error) {
 			complain("%d questions, %d calls", r.asked(), calls)
 		case faults(r) >= 3 && r.res.Counts["judge-paused"] == 0:
 			complain("%d faults, and the breaker never opened", faults(r))
-		case r.tells():
-			complain("the ledger tells the key or the prompt")
 		}
-		asked += r.asked()
+		seen.at(onOutcome).texts += r.asked()
+		r.everywhere(ctx, seen, 3)
 	}
-	if len(broken) > 0 {
-		return Row{Detail: strings.Join(broken, "; ")}, nil
-	}
-	return Row{Held: true, Detail: fmt.Sprintf("%d ways, %d questions, every figure of the day as without a model", len(ways), asked)}, nil
+	return seen, seen.logs(ctx, "")
 }
 
 // besideOne plays the day beside one server, and returns how often that was
@@ -237,16 +228,4 @@ func faults(r run) (n int) {
 		n += r.res.Counts["judge-"+string(c)]
 	}
 	return n
-}
-
-// tells reports whether anything that was said holds the key, or words of a
-// prompt.
-func (r run) tells() bool {
-	for _, m := range r.said {
-		data, err := protocol.Encode(m)
-		if err != nil || bytes.Contains(data, []byte(secret)) || bytes.Contains(data, []byte("You choose where")) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,16 +2,15 @@ package bench
 
 import (
 	"bytes"
-	"errors"
+	_ "embed" // set.json
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/internal/strict"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -37,18 +36,23 @@ type Explained struct {
 	answer chat.Answer
 }
 
-// ReadQuestions reads a question set.
-func ReadQuestions(text []byte) ([]Question, error) {
+//go:embed set.json
+var setSchema []byte
+
+var setFile = strict.Kind{By: "bench", What: "set of questions", Docs: "docs/ask.md", Schema: setSchema}
+
+// ReadQuestions reads a question set; file is its name, for errors, each of which
+// has the line and the field too.
+func ReadQuestions(file string, text []byte) ([]Question, error) {
+	page, err := setFile.Read(file, text)
+	if err != nil {
+		return nil, err
+	}
 	var set struct {
 		Questions []Question `yaml:"questions"`
 	}
-	if err := yaml.Unmarshal(text, &set); err != nil {
-		return nil, fmt.Errorf("bench: question set: %w", err)
-	}
-	if len(set.Questions) == 0 {
-		return nil, errors.New("bench: question set: it has no questions")
-	}
-	return set.Questions, nil
+	err = page.Decode(&set)
+	return set.Questions, err
 }
 
 // Explain asks a run every question, with its names in place of $D, $J and the

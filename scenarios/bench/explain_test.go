@@ -51,7 +51,7 @@ func TestTheQuestionSetIsReadRight(t *testing.T) {
 	if err != nil {
 		t.Skipf("no question set: %v", err)
 	}
-	all, err := ReadQuestions(text)
+	all, err := ReadQuestions("set.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,9 +101,20 @@ func TestAWrongReadingIsSeen(t *testing.T) {
 }
 
 func TestAQuestionSetIsChecked(t *testing.T) {
-	for name, text := range map[string]string{"no YAML": "\t:", "nothing": "", "no questions": "questions: []"} {
-		if _, err := ReadQuestions([]byte(text)); err == nil || !strings.Contains(err.Error(), "question set") {
-			t.Errorf("%s: %v; want an error about the question set", name, err)
+	for _, tc := range []struct{ name, text, want string }{
+		{"no YAML", "\t:", "correct the YAML"},
+		{"nothing", "", "empty"},
+		{"no questions", "questions: []", "my.yaml:1: questions"},
+		{"a question without words", "questions:\n- {id: A, q: x, truth: t}\n- {id: B, truth: t}", "my.yaml:3: questions/1"},
+		{"a number for a question", "questions:\n- id: A\n  q: 7\n  truth: t", "my.yaml:3: questions/0/q"},
+		{"words that are no list", "questions:\n- {id: A, q: x, truth: t, alt: y}", "my.yaml:2: questions/0/alt"},
+		{"a question without a truth", "questions:\n- {id: A, q: x}", "my.yaml:2: questions/0"},
+	} {
+		if _, err := ReadQuestions("my.yaml", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), "bench: my.yaml") || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v; want %q in it", tc.name, err, tc.want)
 		}
+	}
+	if all, err := ReadQuestions("my.yaml", []byte("bindings: {$D: any}\nquestions:\n- {id: A, q: x, truth: t, kind: number, note: kept, cite: [$D]}")); err != nil || len(all) != 1 {
+		t.Errorf("a set with more than we read: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func set(t *testing.T, name string) []Question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := ReadQuestions(text)
+	all, err := ReadQuestions("set.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

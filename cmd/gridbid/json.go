@@ -1,0 +1,19 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
+)
+
+// tellJSON writes a value for programs, indented, with nothing in it that would
+// move a terminal's cursor.
+func tellJSON(out io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(phrase.Escaped(text), '\n'))
+	return err
+}
