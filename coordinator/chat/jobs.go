@@ -293,7 +293,7 @@ func (l *Log) shares(q Query, a *Answer) {
 		if n[q.Tenant] == 0 {
 			a.say("None of the jobs of %s has ended, so it got none so far.", name(q.Tenant))
 		} else {
-			a.say("%s got %.1f of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))
+			a.say("%s got %.1f GPU-hours of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))
 		}
 	}
 	if len(l.tenants) > 0 {
