@@ -52,9 +52,6 @@ func (p *problem) least(j *work, w *way, from, to float64) float64 {
 func (p *problem) later(j *work, w *way, from float64) float64 {
 	r := &p.sites[w.site]
 	v := w.fixed + float64(w.power*w.length*r.low)
-	if w.node > 0 && r.low < 0 {
-		v += float64(w.node * w.length * r.low)
-	}
 	v += float64(j.delay * (from - j.arrival))
 	return v + float64(j.late*max(from+w.length-j.deadline, 0))
 }

@@ -56,7 +56,6 @@ type checker struct {
 	fleets  []*fleet.Fleet
 	nodes   [][]fleet.Node
 	end     protocol.Time
-	awake   bool // what nodes earn by being awake is counted for all of them, and for no job
 }
 
 // A tariff is what a kilowatt costs from the scenario's first hour on.
@@ -71,7 +70,6 @@ type tariff struct {
 func (k *checker) open() (sum float64, err error) {
 	meters := scenarios.Metered(k.s)
 	k.end = meters.Add(scenarios.Longest)
-	k.awake = k.c.Idle && slices.ContainsFunc(k.s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	for _, site := range k.s.Sites {
 		nodes := scenarios.Machines(site)
 		f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default()})
@@ -89,9 +87,7 @@ func (k *checker) open() (sum float64, err error) {
 			asleep += float64(n.Host.Asleep) / 1e6
 			awake += k.keeping(n)
 		}
-		if k.awake {
-			sum += awake * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
-		}
+		sum += awake * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
 		sum += asleep * t.over(k.s.Start, meters, func(v float64) float64 { return v })
 		sum += asleep * t.over(meters, k.end, func(v float64) float64 { return min(v, 0) })
 		sum -= float64(len(t.hours)+1) * perHour(k.weights)
@@ -196,12 +192,7 @@ func (k *checker) runs(i int, site script.Site, j protocol.Job, w fleet.Way) (ou
 	r.moved = float64(paid + k.weights.CarbonCost(emitted))
 	r.fixed = r.moved - rounding - (math.Ceil((w.Run+move).Hours())+1)*perHour(k.weights)
 	if j.GPUs == 0 {
-		if k.c.Idle {
-			for _, n := range k.nodes[i] {
-				r.node = max(r.node, k.keeping(n))
-			}
-		}
-		return []run{r.lingering()}
+		return []run{r}
 	}
 	for _, q := range k.c.Pools {
 		if q.Site != site.Name || q.Model != w.Model || q.Size < j.GPUs {
@@ -210,40 +201,25 @@ func (k *checker) runs(i int, site script.Site, j protocol.Job, w fleet.Way) (ou
 		x := r
 		x.room = q.Values
 		if k.c.Idle {
-			x.node = k.keeping(k.nodes[i][slices.IndexFunc(k.nodes[i], func(n fleet.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })])
-			x.part = x.node * float64(j.GPU()) / 1000 / float64(q.Size)
+			n := k.nodes[i][slices.IndexFunc(k.nodes[i], func(n fleet.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })]
+			x.part = k.keeping(n) * float64(j.GPU()) / 1000 / float64(q.Size)
 		}
-		out = append(out, x.lingering())
+		out = append(out, x)
 	}
 	return out
 }
 
-// lingering takes off what a node may earn that stays awake after the run, or
-// counts nothing of that for the job.
-func (r run) lingering() run {
-	if r.k.awake || r.node == 0 {
-		r.node = 0
-		return r
-	}
-	linger := time.Second
-	for _, n := range r.k.nodes[r.site] {
-		linger = max(linger, n.Host.Linger)
-	}
-	r.fixed += min(r.node*linger.Hours()*r.grid.least, 0)
-	return r
-}
-
 // A run is one way of one job on one kind of node.
 type run struct {
-	k                        *checker
-	j                        protocol.Job
-	way                      fleet.Way
-	site                     int
-	grid                     *tariff
-	room                     []protocol.Microdollars
-	length                   protocol.Time
-	power, node, part, fixed float64
-	moved                    float64
+	k            *checker
+	j            protocol.Job
+	way          fleet.Way
+	site         int
+	grid         *tariff
+	room         []protocol.Microdollars
+	length       protocol.Time
+	power, part  float64 // kilowatts: its own, and of keeping its node awake
+	fixed, moved float64 // what does not depend on when; of that, moving its input
 }
 
 // cheapest walks through the starts at which the cost can have its least: the
@@ -265,7 +241,7 @@ func (r run) cheapest(best float64) float64 {
 			best = min(best, r.cost(t))
 		}
 		_, late := r.waiting(at)
-		if late > 0 && late+r.fixed+(r.power+r.node)*float64(r.length)/msHour*min(r.grid.least, 0) > best {
+		if late > 0 && late+r.fixed+r.power*float64(r.length)/msHour*min(r.grid.least, 0) > best {
 			break
 		}
 	}
@@ -281,7 +257,7 @@ func (r run) cost(start protocol.Time) float64 {
 	finish := start + r.length
 	delay, late := r.waiting(start)
 	v := r.fixed + delay + late + r.grid.over(start, finish, func(rate float64) float64 {
-		return r.power*rate + r.part*max(rate, 0) + r.node*min(rate, 0)
+		return r.power*rate + r.part*max(rate, 0)
 	})
 	step := protocol.Time(r.k.c.Slot.Milliseconds())
 	for i := int((start - protocol.Time(r.k.c.From)) / step); i < len(r.room); i++ {

@@ -127,9 +127,7 @@ func (p *problem) add(j *work, f piecework) {
 	}
 }
 
-// running returns what a slot of a part costs, with so much for its room. What a
-// node earns that it keeps awake is counted for all nodes, and for no job: those
-// that parts leave behind, awake for a while, may be many.
+// running returns what a slot of a part costs, with so much for its room.
 func (l *lane) running(i int, room float64) float64 {
 	r := l.rates
 	v := float64(l.power*(r.all[i+1]-r.all[i])) + room - l.hour

@@ -58,8 +58,7 @@ type way struct {
 	length     float64
 	run        float64 // of that, without its input to come and not rounded up to seconds
 	power      float64 // drawn by the job
-	awake      float64 // its part of keeping a node awake
-	node       float64 // all of it
+	awake      float64 // its part of keeping a node awake, in hours in which power does not earn
 	fixed      float64 // for moving input, and for rounding
 	hour       float64 // rounding of a slot's part of an hour's bill
 }
@@ -97,9 +96,8 @@ func (p *problem) cost(j *work, w *way, t float64) float64 {
 	r := &p.sites[w.site]
 	end := t + w.length
 	v := w.fixed + float64(w.power*(at(r.all, end)-at(r.all, t)))
-	if w.node > 0 {
+	if w.awake > 0 {
 		v += float64(w.awake * (at(r.plus, end) - at(r.plus, t)))
-		v += float64(w.node * (at(r.less, end) - at(r.less, t)))
 	}
 	v += float64(j.delay * (t - j.arrival))
 	return v + float64(j.late*max(end-j.deadline, 0))
@@ -162,8 +160,8 @@ func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (v
 	}
 	for i := max(first, 0); i <= last; i++ {
 		v := w.fixed + float64(w.power*span(r.all, i))
-		if w.node > 0 {
-			v += float64(w.awake*span(r.plus, i)) + float64(w.node*span(r.less, i))
+		if w.awake > 0 {
+			v += float64(w.awake * span(r.plus, i))
 		}
 		if room != nil {
 			v += float64(j.gpus * span(room, i))

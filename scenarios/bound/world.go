@@ -3,7 +3,6 @@ package bound
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/agents"
@@ -60,8 +59,6 @@ type modeller struct {
 	fleets  []*fleet.Fleet
 	pools   []map[string][]int // by site: pools of a model
 	awake   []float64          // by pool: kilowatts that an awake node draws more than a sleeping one
-	linger  []float64          // by site: slots that an empty node stays awake
-	node    []float64          // by site: kilowatts that any awake node draws more at most
 }
 
 func (m *modeller) slotOf(t protocol.Time) float64 {
@@ -80,7 +77,7 @@ func (m *modeller) site(i int, site script.Site) error {
 	}
 	m.fleets = append(m.fleets, f)
 	m.pools = append(m.pools, make(map[string][]int))
-	asleep, awake, most, linger := 0.0, 0.0, 0.0, time.Duration(0)
+	asleep, awake := 0.0, 0.0
 	type kind struct {
 		model string
 		size  int
@@ -88,10 +85,9 @@ func (m *modeller) site(i int, site script.Site) error {
 	known := make(map[kind]int)
 	for _, n := range nodes {
 		asleep += kilowatts(n.Host.Asleep)
-		linger = max(linger, n.Host.Linger)
 		gpu, _ := table.Lookup(n.Model)
 		more := kilowatts(n.Host.Idle(gpu, n.GPUs) - n.Host.Asleep)
-		awake, most = awake+more, max(most, more)
+		awake += more
 		if n.GPUs == 0 {
 			continue
 		}
@@ -108,7 +104,6 @@ func (m *modeller) site(i int, site script.Site) error {
 		}
 		m.p.pools[k].GPUs += float64(n.GPUs)
 	}
-	m.linger, m.node = append(m.linger, float64(max(linger, time.Second))/float64(slot)), append(m.node, most)
 	if m.idle {
 		r := m.p.sites[i]
 		start, until := m.slotOf(m.script.Start), m.slotOf(scenarios.Metered(m.script))
@@ -116,10 +111,8 @@ func (m *modeller) site(i int, site script.Site) error {
 		// A replay may go on; hours in which sleeping earns may or may not be in it.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - at(r.less, until)))
 		m.p.constant -= float64(len(r.all)) / 4 * perHour(m.weights)
-		if slices.ContainsFunc(m.script.Jobs, pausable) {
-			m.p.constant += float64(awake * r.less[m.p.end])
-			clear(r.less) // counted for all nodes, and for no job
-		}
+		// In hours in which power earns, no more earn by being awake than all nodes.
+		m.p.constant += float64(awake * r.less[m.p.end])
 	}
 	return nil
 }
@@ -217,9 +210,6 @@ func (m *modeller) ways(site int, j protocol.Job, gpus float64) (out []way) {
 			fixed: float64(paid+m.weights.CarbonCost(emitted)) - rounding - (math.Ceil(length.Hours())+1)*perHour(m.weights),
 		}
 		if j.GPUs == 0 {
-			if m.idle {
-				m.keeps(&w, m.node[site])
-			}
 			out = append(out, w)
 			continue
 		}
@@ -227,26 +217,14 @@ func (m *modeller) ways(site int, j protocol.Job, gpus float64) (out []way) {
 			if m.p.pools[k].Size < j.GPUs {
 				continue
 			}
-			x := w
-			x.pool = k
+			w.pool = k
 			if m.idle {
-				m.keeps(&x, m.awake[k])
-				x.awake = x.node * gpus / float64(m.p.pools[k].Size)
+				w.awake = m.awake[k] * gpus / float64(m.p.pools[k].Size)
 			}
-			out = append(out, x)
+			out = append(out, w)
 		}
 	}
 	return out
-}
-
-// keeps notes that a way keeps a node awake, and empty for a while after: where
-// power earns that is worth something, if it is not counted for all nodes.
-func (m *modeller) keeps(w *way, node float64) {
-	r := &m.p.sites[w.site]
-	w.node = node
-	if r.less[m.p.end] < 0 {
-		w.fixed += float64(node * m.linger[w.site] * r.low)
-	}
 }
 
 // speed returns how fast a choice is, the reference clock being one.
