@@ -54,7 +54,7 @@ type config struct {
 }
 
 type marketConfig struct {
-	Gather   span     `yaml:"gather"`
+	Gather   *span    `yaml:"gather"`
 	Window   span     `yaml:"window"`
 	Lease    span     `yaml:"lease"`
 	Replan   span     `yaml:"replan"`
@@ -154,10 +154,15 @@ func (c config) market() market.Config {
 		return protocol.Microdollars(math.Round(1e6 * usual))
 	}
 	out := market.Config{
-		Gather: time.Duration(m.Gather), Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
+		Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
 		Terms: protocol.Weights{Carbon: dollars(m.Kappa, 100) / 1000, Delay: dollars(m.Delay, 1), Late: dollars(m.Late, 10)},
 		Pay:   ledger.Rule{Margin: 100},
+	}
+	if g := m.Gather; g != nil && *g == 0 {
+		out.Gather = -1
+	} else if g != nil {
+		out.Gather = time.Duration(*g)
 	}
 	if out.Most = m.Most; out.Most == 0 {
 		out.Most = 512

@@ -67,4 +67,7 @@ func TestTheMarketIsAsConfigured(t *testing.T) {
 	if m.Gather != 500*time.Millisecond || m.Lease != 20*time.Second || m.Pay.Margin != 50 || m.Terms.Carbon != 80_000 || m.Terms.Late != 3_000_000 || m.Terms.Delay != 1_000_000 || m.Remember != 24*time.Hour {
 		t.Errorf("configured %+v", m)
 	}
+	if c, err = load(write(t, "c.yaml", "market: {gather: 0s}\n")); err != nil || c.market().Gather >= 0 {
+		t.Errorf("a market that gathers none: %v, %v", c.market().Gather, err)
+	}
 }

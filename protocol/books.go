@@ -13,6 +13,17 @@ type Brought struct {
 	Accounts []Balance `msgpack:"a,omitempty"`
 	Ended    []Past    `msgpack:"e,omitempty"` // in the order in which they ended
 	Heard    []Step    `msgpack:"h,omitempty"` // of each speaker the highest number
+	Strays   []Stray   `msgpack:"s,omitempty"`
+}
+
+// A Stray is a job that was taken from a site that was said to be gone, under its
+// epoch there. The site is to stop it, should it come back.
+type Stray struct {
+	_msgpack struct{} `msgpack:",as_array"`
+
+	Site  string
+	Job   JobID
+	Epoch uint64
 }
 
 // A Balance is what settlements have moved to an account, and of a site's how

@@ -56,6 +56,7 @@ var kinds = func() map[string]reflect.Type {
 	learn[Pick]()
 	learn[Balance]()
 	learn[Past]()
+	learn[Stray]()
 	learn[Step]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{

@@ -140,6 +140,7 @@ var grown = []struct {
 	{"exited-left", said(Exited{Job: "resumes", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
 	{"done-left", said(Done{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
 	{"settled-part", said(Settled{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
+	{"brought-strays", said(Brought{Rounds: 9, Strays: []Stray{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},
 }
 
 func mustEncoded(m Message) []byte {

@@ -210,6 +210,14 @@ func (r *Balance) walk(w *wire) {
 	c.end()
 }
 
+func (r *Stray) walk(w *wire) {
+	c := w.row(3)
+	name(&c, &r.Site)
+	name(&c, &r.Job)
+	count(&c, &r.Epoch)
+	c.end()
+}
+
 func (r *Past) walk(w *wire) {
 	c := w.row(3)
 	name(&c, &r.Job)

@@ -115,6 +115,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	if err := f.ready(s, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	process.CollectLess()
 	if err := f.clear(); err != nil {
 		return err
 	}

@@ -55,6 +55,11 @@ func (p *problem) shadow(k *candidate) float64 {
 
 func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	p := &problem{now: r.Now, full: r.Full, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
+	pools := 0
+	for _, s := range r.Sites {
+		pools += len(s.Room)
+	}
+	p.pools = make([]pool, 0, pools) // one is kilobytes
 	for _, s := range r.Sites {
 		for _, room := range s.Room {
 			p.addPool(s.Name, room, known)

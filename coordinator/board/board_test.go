@@ -44,6 +44,15 @@ func way() []func(protocol.Time) protocol.Message {
 	}
 }
 
+func TestAPausedJobWaitsAgain(t *testing.T) {
+	b := told(append(way()[:6],
+		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),
+		say(protocol.Coordinator, "", protocol.Settled{Job: "a", Site: "oslo", Part: true}))...)
+	if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 0 {
+		t.Errorf("a paused job is %+v, at %+v", j, b.Sites())
+	}
+}
+
 func TestAJobIsSeenOnItsWay(t *testing.T) {
 	for n, want := range map[int]State{2: Waiting, 3: Waiting, 5: Awarded, 6: Placed, 7: Placed, 8: Done} {
 		b := told(way()[:n]...)

@@ -88,6 +88,10 @@ func (b *Board) answer(m protocol.Message) {
 	case protocol.Settled:
 		if j := b.jobs[body.Job]; j != nil && !j.Over() {
 			b.leave(j)
+			if body.Part { // it was paused: what is left of it is on sale
+				j.to(Waiting, m.At)
+				return
+			}
 			b.end(j, Done, m.At)
 			j.bill(body.Counted)
 			j.Finish, j.Late, j.Estimated = body.Counted.Finish, body.Late, body.Estimated
@@ -215,7 +219,7 @@ func (b *Board) awarded(m protocol.Message, id protocol.JobID, epoch uint64) *Jo
 // gone takes all jobs off a site.
 func (b *Board) gone(m protocol.Message, g protocol.Gone) {
 	s := b.sites[g.Site]
-	if s == nil || s.Gone {
+	if s == nil {
 		return
 	}
 	s.Gone = true

@@ -1,20 +1,13 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// A left job was taken from a site that was said to be gone. Should the site come
-// back, it is told to stop the job, and does not get it again before it has.
-type left struct {
-	site  string
-	job   protocol.JobID
-	epoch uint64
-}
 
 // lose takes a site's jobs from it. Only the desk may ask: that they do not run
 // there any more is known to nobody else.
@@ -51,19 +44,20 @@ func (k *Market) abandon(now protocol.Time, name string) (taken []*lot) {
 		if l.site != name || l.state != awarded && l.state != accepted {
 			continue
 		}
-		k.left = append(k.left, left{name, id, l.epoch})
+		k.left = append(k.left, protocol.Stray{Site: name, Job: id, Epoch: l.epoch})
 		k.again(now, l)
 		taken = append(taken, l)
 	}
 	return taken
 }
 
-// back tells a site that was said to be gone what it is to stop.
+// back tells a site that was said to be gone what it is to stop, in an order that
+// a restart does not change.
 func (k *Market) back(now protocol.Time, name string) (said []protocol.Message) {
-	for _, x := range k.left {
-		if x.site == name {
-			said = append(said, k.say(now, protocol.Agent(name), protocol.Cancel{Job: x.job, Epoch: x.epoch}))
-		}
+	all := slices.DeleteFunc(slices.Clone(k.left), func(x protocol.Stray) bool { return x.Site != name })
+	slices.SortFunc(all, func(x, y protocol.Stray) int { return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Epoch, y.Epoch)) })
+	for _, x := range all {
+		said = append(said, k.say(now, protocol.Agent(name), protocol.Cancel{Job: x.Job, Epoch: x.Epoch}))
 	}
 	return said
 }
@@ -72,13 +66,13 @@ func (k *Market) back(now protocol.Time, name string) (said []protocol.Message) 
 // it, and reports whether that is news.
 func (k *Market) stopped(from protocol.Party, id protocol.JobID, epoch uint64) bool {
 	n := len(k.left)
-	k.left = slices.DeleteFunc(k.left, func(x left) bool {
-		return x.job == id && x.epoch == epoch && from == protocol.Agent(x.site)
+	k.left = slices.DeleteFunc(k.left, func(x protocol.Stray) bool {
+		return x.Job == id && x.Epoch == epoch && from == protocol.Agent(x.Site)
 	})
 	return len(k.left) < n
 }
 
 // holds reports whether a site may still run a job that was taken from it.
 func (k *Market) holds(name string, id protocol.JobID) bool {
-	return slices.ContainsFunc(k.left, func(x left) bool { return x.site == name && x.job == id })
+	return slices.ContainsFunc(k.left, func(x protocol.Stray) bool { return x.Site == name && x.Job == id })
 }

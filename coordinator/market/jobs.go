@@ -54,7 +54,11 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 // enter puts a job on the books. It is not called before it arrives, should its
 // submitter's clock be fast.
 func (k *Market) enter(at protocol.Time, from protocol.Party, s protocol.Submit) *lot {
-	l := &lot{job: s.Job, whole: s.Job, task: s.Task, from: from, due: at.Floor(k.cfg.Gather).Add(k.cfg.Gather)}
+	due := at
+	if !k.cfg.atOnce {
+		due = at.Floor(k.cfg.Gather).Add(k.cfg.Gather)
+	}
+	l := &lot{job: s.Job, whole: s.Job, task: s.Task, from: from, due: due}
 	k.lots[s.Job.ID] = l
 	return l
 }

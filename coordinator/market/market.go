@@ -25,7 +25,10 @@ import (
 
 // Config is what an operator may set. The zero of a field is its default.
 type Config struct {
-	Gather time.Duration // between a submission and the call, so that jobs go out together; default 1s
+	// Gather is how long the market waits between a submission and the call, so
+	// that jobs go out together; default 1s. Negative: a job is called at once, with
+	// those that came while a round was open; one that found no place rests 100ms first.
+	Gather time.Duration
 	Window time.Duration // for offers; default 2s
 	Lease  time.Duration // in which an award must be accepted; default 10s
 	Replan time.Duration // between rounds of all waiting jobs; default 30m
@@ -39,6 +42,8 @@ type Config struct {
 	// Remember is for how long the id of an ended job stays known, and how long
 	// ago a job that is submitted may have arrived; default 720h.
 	Remember time.Duration
+
+	atOnce bool // submissions are not gathered
 }
 
 func (c Config) withDefaults() Config {
@@ -46,6 +51,9 @@ func (c Config) withDefaults() Config {
 		if *d == 0 {
 			*d = v
 		}
+	}
+	if c.Gather < 0 {
+		c.atOnce, c.Gather = true, 100*time.Millisecond
 	}
 	def(&c.Gather, time.Second)
 	def(&c.Window, 2*time.Second)
@@ -68,9 +76,9 @@ type Market struct {
 	ears  protocol.Ears
 
 	lots   map[protocol.JobID]*lot
-	agenda agenda // what is due when
-	left   []left // by sites that were said to be gone
-	idle   []*lot // called in vain, among others that were
+	agenda agenda           // what is due when
+	left   []protocol.Stray // from sites that were said to be gone
+	idle   []*lot           // called in vain, among others that were
 	sites  map[string]*site
 	round  *round // nil: none is open
 	rounds uint64 // opened so far

@@ -69,6 +69,27 @@ func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
 	}
 }
 
+func TestAMarketThatGathersNoneCallsAtOnce(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.market = New(Config{Gather: -1}, s.rule)
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	job := s.job()
+	s.tell(protocol.Submitter, protocol.Submit{Job: job})
+	if due := s.market.Due(); due != s.now {
+		t.Fatalf("a job is due at %v; want now, %v", due, s.now)
+	}
+	s.wait()
+	for _, id := range []protocol.JobID{"b", "a"} { // while the round is open
+		job.ID = id
+		s.tell(protocol.Submitter, protocol.Submit{Job: job})
+	}
+	s.offer("oslo", no("train", protocol.NoRoom))
+	s.wait()
+	if c := the[protocol.Call](s); len(c.Jobs) != 2 {
+		t.Errorf("called %+v; want both that came meanwhile, and none that rests", c.Jobs)
+	}
+}
+
 func TestARuleIsToldOfSitesByName(t *testing.T) {
 	names := []string{"bern", "kiel", "oslo", "rome", "york"}
 	s := newStage(t, names...)

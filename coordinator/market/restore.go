@@ -117,6 +117,7 @@ func (k *Market) brought(b protocol.Brought) {
 	for _, h := range b.Heard {
 		k.ears.New(protocol.Message{From: h.From, Seq: h.Seq})
 	}
+	k.left = append(k.left, b.Strays...)
 	for _, p := range b.Ended {
 		k.lots[p.Job] = &lot{job: protocol.Job{ID: p.Job}, state: ended, mark: p.Mark}
 		k.gone = append(k.gone, gone{p.At, p.Job})

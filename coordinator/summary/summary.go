@@ -34,10 +34,12 @@ type Summary struct {
 	gone     []fact             // sites that were said to be
 	policy   []protocol.Message // the last, if any
 
-	open  map[protocol.JobID]*story
-	ended []*story        // the last to end, oldest first
-	past  []protocol.Past // those before, oldest first
-	trust map[string][]fact
+	open   map[protocol.JobID]*story
+	ended  []*story                  // the last to end, oldest first
+	whole  map[protocol.JobID]*story // open, or among them
+	strays []protocol.Stray          // from sites that were said to be gone, of jobs left out
+	past   []protocol.Past           // those before, oldest first
+	trust  map[string][]fact
 }
 
 // A fact is numbered, so that all come out in the order in which they went in.
@@ -50,6 +52,7 @@ type fact struct {
 type story struct {
 	submit protocol.Submit
 	facts  []fact
+	over   protocol.Time // when it ended
 }
 
 // New returns a summary of nothing, for a market that remembers ended jobs for so
@@ -62,6 +65,7 @@ func New(remember time.Duration) *Summary {
 		hellos:   make(map[string]fact),
 		drains:   make(map[string]fact),
 		open:     make(map[protocol.JobID]*story),
+		whole:    make(map[protocol.JobID]*story),
 		trust:    make(map[string][]fact),
 	}
 }
@@ -95,10 +99,12 @@ func (s *Summary) Add(m protocol.Message) {
 		s.tell(b.Job, m)
 	case protocol.Decline:
 		s.tell(b.Job, m)
+		s.stopped(m.From, b.Job, b.Epoch)
 	case protocol.Cancel:
 		s.tell(b.Job, m)
 	case protocol.Done:
 		s.tell(b.Job, m)
+		s.stopped(m.From, b.Job, b.Epoch)
 	case protocol.Settled:
 		if s.tell(b.Job, m); s.open[b.Job] == nil {
 			s.observe(fact{s.next, m}, b) // of a job that was left out before
@@ -116,7 +122,7 @@ func (s *Summary) Add(m protocol.Message) {
 }
 
 func (s *Summary) tell(id protocol.JobID, m protocol.Message) {
-	if t := s.open[id]; t != nil {
+	if t := s.whole[id]; t != nil {
 		t.facts = append(t.facts, fact{s.next, m})
 	}
 }
@@ -125,7 +131,8 @@ func (s *Summary) tell(id protocol.JobID, m protocol.Message) {
 // market would not have taken this one.
 func (s *Summary) submitted(m protocol.Message, b protocol.Submit) {
 	if s.open[b.Job.ID] == nil {
-		s.open[b.Job.ID] = &story{submit: b, facts: []fact{{s.next, m}}}
+		t := &story{submit: b, facts: []fact{{s.next, m}}}
+		s.open[b.Job.ID], s.whole[b.Job.ID] = t, t
 	}
 }
 
@@ -136,6 +143,7 @@ func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 		return
 	}
 	delete(s.open, id)
+	t.over = at
 	s.ended = append(s.ended, t)
 	if len(s.ended) > market.Whole {
 		s.leaveOut(s.ended[0])
@@ -148,14 +156,62 @@ func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 }
 
 func (s *Summary) leaveOut(t *story) {
-	last := t.facts[len(t.facts)-1]
-	s.past = append(s.past, protocol.Past{Job: t.submit.Job.ID, At: last.m.At, Mark: t.submit.Mark()})
+	id := t.submit.Job.ID
+	s.past = append(s.past, protocol.Past{Job: id, At: t.over, Mark: t.submit.Mark()})
+	s.strays = append(s.strays, s.straysOf(t)...)
+	if s.whole[id] == t {
+		delete(s.whole, id)
+	}
 	for _, f := range t.facts {
 		if b, ok := f.m.Body.(protocol.Settled); ok {
-			s.account(ledger.Site(b.Site), 0, 1)
+			if !b.Part {
+				s.account(ledger.Site(b.Site), 0, 1)
+			}
 			s.observe(f, b)
 		}
 	}
+}
+
+// straysOf returns from which sites a job was taken that were said to be gone, and
+// have not said since that they stopped it.
+func (s *Summary) straysOf(t *story) (all []protocol.Stray) {
+	var held protocol.Stray // none: its site is ""
+	gone := s.gone
+	for _, f := range t.facts {
+		for len(gone) > 0 && gone[0].number < f.number {
+			if site := gone[0].m.Body.(protocol.Gone).Site; site == held.Site {
+				all, held = append(all, held), protocol.Stray{}
+			}
+			gone = gone[1:]
+		}
+		switch b := f.m.Body.(type) {
+		case protocol.Award:
+			held = protocol.Stray{Site: f.m.To.Site(), Job: b.Job, Epoch: b.Epoch}
+		case protocol.Hold:
+			held = protocol.Stray{}
+		case protocol.Decline:
+			all = without(all, f.m.From, b.Job, b.Epoch)
+			if held.Epoch == b.Epoch && f.m.From == protocol.Agent(held.Site) {
+				held = protocol.Stray{}
+			}
+		case protocol.Done:
+			all = without(all, f.m.From, b.Job, b.Epoch)
+		case protocol.Settled, protocol.Refuse:
+			held = protocol.Stray{}
+		}
+	}
+	return all
+}
+
+// stopped notes that a site stopped a job that was left out.
+func (s *Summary) stopped(from protocol.Party, id protocol.JobID, epoch uint64) {
+	s.strays = without(s.strays, from, id, epoch)
+}
+
+func without(all []protocol.Stray, from protocol.Party, id protocol.JobID, epoch uint64) []protocol.Stray {
+	return slices.DeleteFunc(all, func(x protocol.Stray) bool {
+		return x.Job == id && x.Epoch == epoch && protocol.Agent(x.Site) == from
+	})
 }
 
 // observe keeps a settlement of a site for its trust, or what was paid if there
@@ -188,6 +244,7 @@ func (s *Summary) brought(b protocol.Brought) {
 		s.heard[h.From] = max(s.heard[h.From], h.Seq)
 	}
 	s.past = append(s.past, b.Ended...)
+	s.strays = append(s.strays, b.Strays...)
 }
 
 // back reports whether a site said f after it was said to be gone. Then it says so
@@ -244,6 +301,7 @@ func (s *Summary) books() (all []protocol.Brought) {
 	for _, who := range slices.Sorted(maps.Keys(s.heard)) {
 		first.Heard = append(first.Heard, protocol.Step{From: who, Seq: s.heard[who]})
 	}
+	first.Strays = slices.Clone(s.strays)
 	all = append(all, first)
 	for some := range slices.Chunk(s.past, row) {
 		all = append(all, protocol.Brought{Ended: some})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,6 +118,12 @@ func (w *town) live(steps int) {
 				w.say(protocol.Desk, protocol.Cancel{Job: w.jobs[w.dice.IntN(len(w.jobs))].ID})
 			}
 		case 5:
+			if w.dice.IntN(40) == 0 {
+				w.say("agent/bern", protocol.Hello{Site: "bern", Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
+			}
+			if w.dice.IntN(200) == 0 {
+				w.lose("bern")
+			}
 			if w.dice.IntN(100) == 0 {
 				w.say(protocol.Desk, protocol.Drain{Site: "bern", Over: w.dice.IntN(2) == 0})
 			}
@@ -133,6 +140,12 @@ func (w *town) live(steps int) {
 			}
 		}
 	}
+}
+
+// lose has a site said to be gone. Half of its jobs will never be heard of again.
+func (w *town) lose(site string) {
+	w.say(protocol.Desk, protocol.Gone{Site: site, By: "ada"})
+	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.Agent(site) && w.dice.IntN(2) == 0 })
 }
 
 func (w *town) done(r run) protocol.Done {
@@ -161,6 +174,9 @@ func (w *town) again(facts []protocol.Message) *town {
 
 // epilogue has everybody say everything once more, and then live on.
 func (w *town) epilogue() (said []protocol.Message) {
+	for _, site := range []string{"bern", "oslo"} { // who is told what to stop
+		said = append(said, w.say(protocol.Agent(site), protocol.Hello{Site: site})...)
+	}
 	for i := range w.jobs {
 		j := w.jobs[i]
 		if i%5 == 0 {
@@ -202,6 +218,15 @@ func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
 		one, two := len(all)/2, len(all)*9/10
 		whole := w.again(all)
 		say := whole.epilogue()
+		strays := 0
+		for _, m := range say {
+			if _, ok := m.Body.(protocol.Cancel); ok {
+				strays++
+			}
+		}
+		if strays < 20 {
+			t.Errorf("only %d jobs are left at a site that was gone", strays)
+		}
 		for name, facts := range map[string][]protocol.Message{
 			"a summary":                           sum(all),
 			"a summary, and what came after":      append(sum(all[:two]), all[two:]...),

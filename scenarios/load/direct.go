@@ -25,7 +25,7 @@ type tally struct {
 
 // direct has n sites bid for some jobs in one round.
 func direct(n, jobs int) (t tally, err error) {
-	s, err := stage(n)
+	s, err := sites(n)
 	if err != nil {
 		return t, err
 	}

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/gridbid/gridbid/internal/process"
 )
 
 func main() {
@@ -34,6 +36,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
+	process.CollectLess() // as the binaries do
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
 	sites := fs.String("sites", "4,16,64", "how many sites, with commas between; each is measured")
 	flush := fs.String("sync", "no,yes", "whether the server flushes each entry of its books to the disk: no, yes or both")
@@ -119,17 +122,32 @@ func table(out io.Writer, all []result) error {
 			float64(r.Award.P99)/float64(r.Aim), float64(r.Award.P99)/float64(r.DurableAim))
 	}
 	fmt.Fprintln(w, "")
+	for i, r := range all {
+		if i == 0 {
+			fmt.Fprint(w, "sites\tsync\t")
+			for _, s := range r.Stages {
+				fmt.Fprintf(w, "%s p50\tp99\t", s.To)
+			}
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%d\t%v\t", r.Sites, r.Sync)
+		for _, s := range r.Stages {
+			fmt.Fprintf(w, "%s\t%s\t", ms(s.P50), ms(s.P99))
+		}
+		fmt.Fprintln(w)
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, `Milliseconds from the submission of a job to its award, one at a time, with the
-%v that the market gathers jobs and all that is written down on the way. Sync: the
-server flushes its books to the disk before it acknowledges. Floor: the same server
-carries bytes of the same length to as many connections and back, with nobody
-thinking or writing. Durable: so, and then %d entries are written to the same stream,
-as many as an award takes. Bids: what the sites' planning of one job takes on this
-machine's processors. Aim: three times the p99 of a floor, and the bids, and the
-gathering; the columns say how many times that the award's p99 is.
-`, gather, writes)
+	_, err := fmt.Fprintf(out, `Milliseconds from the submission of a job to its award, one at a time, with
+all that is written down on the way; the market gathers none. Sync: the server
+flushes its books to the disk before it acknowledges. Floor: such a server carries
+bytes of the same length to as many connections and back, with nobody thinking or
+writing. Durable: so, and then %d entries are written to the same stream, as many as
+an award takes. Bids: what the sites' planning of one job takes on this
+machine's processors. Aim: three times the p99 of a floor, and the bids; the
+columns say how many times that the award's p99 is. Floors and awards are measured
+in turn, floors when the federation has nothing to do.
+`, writes)
 	return err
 }

@@ -14,9 +14,9 @@ import (
 // Hands run the jobs of one site and read its meters. It is a bus.Machine.
 //
 // Invariant: the energy of an hour's meter is that of its jobs and of its idle
-// machines, to the millijoule: the meter integrates the site's whole draw, jobs
-// are counted each for itself, and both are exact as long as things happen at
-// whole seconds.
+// machines, to the millijoule, and no millijoule is lost from hour to hour: what
+// a job draws in an hour is rounded down, the meter carries its rest into the next
+// hour, and what no job counts is idle.
 type Hands struct {
 	mouth  protocol.Mouth
 	ears   protocol.Ears
@@ -32,12 +32,11 @@ type Hands struct {
 	outages []outage // to come, and the one that lasts
 	dark    bool
 
-	at    protocol.Time // until when the meters have counted
-	hour  protocol.Time // that they are in
-	total tally         // of the site
-	idle  tally         // of it, what no job drew
+	at    protocol.Time        // until when the meters have counted
+	hour  protocol.Time        // that they are in
+	total tally                // of the site
+	drawn protocol.Millijoules // of it, by jobs that have ended
 	draw  protocol.Milliwatts
-	still protocol.Milliwatts
 }
 
 // A tally counts energy in microjoules: milliwatts times milliseconds.
@@ -75,9 +74,8 @@ func NewHands(site string, nodes []fleet.Node, table power.Table, start protocol
 		m := &machine{awakeDraw: n.Host.Idle(gpu, n.GPUs), asleep: n.Host.Asleep, linger: n.Host.Linger}
 		h.nodes[n.Name] = m
 		h.order = append(h.order, n.Name)
-		h.still += m.asleep
+		h.draw += m.asleep
 	}
-	h.draw = h.still
 	return h
 }
 
@@ -125,12 +123,22 @@ func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 	}
 	said = append(said, h.turn(now)...)
 	if now >= h.hour.Add(time.Hour) {
-		said = append(said, h.mouth.Say(now, h.agent, protocol.Reading{
-			Hour: h.hour, Idle: h.idle.millijoules(), Total: h.total.millijoules(),
-		}))
-		h.hour, h.idle, h.total = now.Floor(time.Hour), 0, 0
+		said = append(said, h.mouth.Say(now, h.agent, h.read()))
+		h.hour = now.Floor(time.Hour)
 	}
 	return said
+}
+
+// read reads the meter at the end of its hour, and sets it back.
+func (h *Hands) read() protocol.Reading {
+	jobs := h.drawn
+	for _, j := range h.jobs {
+		jobs += j.slice(max(j.start, h.hour), h.hour.Add(time.Hour)).Energy
+	}
+	r := protocol.Reading{Hour: h.hour, Total: h.total.millijoules()}
+	r.Idle = r.Total - jobs
+	h.drawn, h.total = 0, h.total%1000
+	return r
 }
 
 // Step implements bus.Machine.
@@ -248,7 +256,6 @@ func (h *Hands) wake(m *machine, on bool) {
 		more = -more
 	}
 	m.awake, m.sleeps = on, 0
-	h.still += more
 	h.draw += more
 }
 
@@ -257,7 +264,6 @@ func (h *Hands) wake(m *machine, on bool) {
 func (h *Hands) count(now protocol.Time) {
 	ms := int64(now - h.at)
 	h.total += tally(int64(h.draw) * ms)
-	h.idle += tally(int64(h.still) * ms)
 	h.at = now
 }
 
@@ -276,8 +282,17 @@ func (h *Hands) stop(now protocol.Time, j *job) (drew []protocol.Slice) {
 	}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)
-		drew = append(drew, protocol.Slice{Hour: t.Floor(time.Hour), Energy: tally(int64(j.power) * int64(end-t)).millijoules()})
+		s := j.slice(t, end)
+		if s.Hour == h.hour {
+			h.drawn += s.Energy
+		}
+		drew = append(drew, s)
 		t = end
 	}
 	return drew
+}
+
+// slice is what a job draws from one instant to another of the same hour.
+func (j *job) slice(from, to protocol.Time) protocol.Slice {
+	return protocol.Slice{Hour: from.Floor(time.Hour), Energy: tally(int64(j.power) * int64(to-from)).millijoules()}
 }

@@ -57,13 +57,12 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 			nodes[i].Closed = "no power"
 		}
 	}
-	h.draw, h.still = 0, 0
+	h.draw = 0
 	for _, name := range h.order {
 		m := h.nodes[name]
 		m.awake, m.sleeps = false, 0
 		if !h.dark {
 			h.draw += m.asleep
-			h.still += m.asleep
 		}
 	}
 	return append(said, h.mouth.Say(now, h.agent, protocol.Inventory{Nodes: nodes}))

@@ -13,68 +13,100 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Round is what goes to and fro. Writes are entries of the coordinator's stream,
-// of Entry bytes each, that are written one after the other, each acknowledged;
-// the stream is there.
+// A Round is what goes to and fro, in bytes.
 type Round struct {
-	Sites       []string
-	Call, Offer int // bytes
-	Writes      int
-	Entry       int // bytes
+	Call, Offer int
+	Entry       int // of the coordinator's stream
 }
 
-// Rounds has the coordinator's connection say a call to all sites, each on a
-// connection of its own, and waits until each has answered; then it writes. It
-// returns how long each of n rounds took.
-func Rounds(ctx context.Context, hub *natsbus.Hub, r Round, n int) ([]time.Duration, error) {
-	asked := natsbus.Subject(protocol.Coordinator, "")
-	asked = asked[:len(asked)-1] + "call"
-	answers := make(chan *nats.Msg, 2*len(r.Sites))
-	chief, err := hub.Conn(protocol.Coordinator)
-	if err != nil {
+// A Floor is a coordinator's connection and one of each site, over which rounds
+// are measured. The caller closes it.
+type Floor struct {
+	sites   int
+	round   Round
+	chief   *nats.Conn
+	answers chan *nats.Msg
+	all     []*nats.Conn
+}
+
+// Open connects the coordinator and sites to the server of hub. Nobody else may
+// listen to them there, and the coordinator's stream is there.
+func Open(hub *natsbus.Hub, sites []string, r Round) (f *Floor, err error) {
+	f = &Floor{sites: len(sites), round: r, answers: make(chan *nats.Msg, 2*len(sites))}
+	defer func() {
+		if err != nil {
+			f.Close()
+			err = fmt.Errorf("floor: %w", err)
+		}
+	}()
+	if f.chief, err = f.dial(hub, protocol.Coordinator); err != nil {
 		return nil, err
 	}
-	defer chief.Close()
-	for _, name := range r.Sites {
+	if _, err := f.chief.ChanSubscribe("gridbid.v1.*.coordinator.*", f.answers); err != nil {
+		return nil, err
+	}
+	if err := f.chief.FlushTimeout(patience); err != nil {
+		return nil, err
+	}
+	for _, name := range sites {
 		who := protocol.Agent(name)
-		conn, err := hub.Conn(who)
+		conn, err := f.dial(hub, who)
 		if err != nil {
 			return nil, err
 		}
-		defer conn.Close()
-		to := natsbus.Subject(who, protocol.Coordinator)
-		to = to[:len(to)-1] + "offer"
-		data := make([]byte, r.Offer)
-		if _, err := conn.Subscribe(asked, func(*nats.Msg) { _ = conn.Publish(to, data) }); err != nil {
-			return nil, fmt.Errorf("floor: %w", err)
+		offer, to := make([]byte, r.Offer), kind(natsbus.Subject(who, protocol.Coordinator), "offer")
+		if _, err := conn.Subscribe(asked, func(*nats.Msg) { _ = conn.Publish(to, offer) }); err != nil {
+			return nil, err
 		}
-		if err := conn.FlushTimeout(10 * time.Second); err != nil {
-			return nil, fmt.Errorf("floor: %w", err)
+		if err := conn.FlushTimeout(patience); err != nil {
+			return nil, err
 		}
 	}
-	const heard = "gridbid.v1.*.coordinator.*"
-	if _, err := chief.ChanSubscribe(heard, answers); err != nil {
-		return nil, fmt.Errorf("floor: %w", err)
+	return f, nil
+}
+
+const patience = 10 * time.Second
+
+var asked = kind(natsbus.Subject(protocol.Coordinator, ""), "call")
+
+// kind puts a kind of message where a subject to listen to has a star.
+func kind(subject, is string) string { return subject[:len(subject)-1] + is }
+
+func (f *Floor) dial(hub *natsbus.Hub, who protocol.Party) (*nats.Conn, error) {
+	conn, err := hub.Conn(who)
+	if err == nil {
+		f.all = append(f.all, conn)
 	}
-	if err := chief.FlushTimeout(10 * time.Second); err != nil {
-		return nil, fmt.Errorf("floor: %w", err)
+	return conn, err
+}
+
+// Close ends all connections.
+func (f *Floor) Close() {
+	for _, c := range f.all {
+		c.Close()
 	}
+}
+
+// Rounds has the coordinator say a call to all sites and wait until each has
+// answered; then it has so many entries written, one after the other, each
+// acknowledged. It returns how long each of n rounds took.
+func (f *Floor) Rounds(ctx context.Context, writes, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
-	data, entry := make([]byte, r.Call), make([]byte, r.Entry)
+	call, entry := make([]byte, f.round.Call), make([]byte, f.round.Entry)
 	for i := range took {
 		began := time.Now()
-		if err := chief.Publish(asked, data); err != nil {
+		if err := f.chief.Publish(asked, call); err != nil {
 			return nil, fmt.Errorf("floor: %w", err)
 		}
-		for range r.Sites {
+		for range f.sites {
 			select {
-			case <-answers:
+			case <-f.answers:
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
 		}
-		for range r.Writes {
-			if _, err := chief.RequestWithContext(ctx, natsbus.BooksSubject, entry); err != nil {
+		for range writes {
+			if _, err := f.chief.RequestWithContext(ctx, natsbus.BooksSubject, entry); err != nil {
 				return nil, fmt.Errorf("floor: write: %w", err)
 			}
 		}
