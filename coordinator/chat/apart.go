@@ -8,7 +8,7 @@ import (
 
 // firm are words that a phrase with one of them is not taken apart for: what they
 // deny or compare is in the words beside them.
-var firm = strings.Fields("not no never than without nothing nobody none my i more less fewer other but except nicht kein keine ohne")
+var firm = strings.Fields("not no never than without nothing nobody none by per each every pro je my i more less fewer other but except nicht kein keine ohne")
 
 // mostApart bounds the ways of taking a question apart that are tried.
 const mostApart = 60
@@ -24,7 +24,7 @@ func (l *Log) apart(question string, r *reading, back *Answer) (Query, *Answer) 
 		for _, t := range tokens[at : at+r.whole[at]] {
 			words = append(words, t.low)
 		}
-		if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(firm, w) }) {
+		if slices.Contains(phrases[strings.Join(words, " ")], "kind") || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(firm, w) }) {
 			continue
 		}
 		for n := r.whole[at]; n > 1; n-- {

@@ -23,7 +23,7 @@ var eachSite = []string{"offers", "offer-count", "unable", "intensity", "price",
 var ends = []string{"top", "greenest", "cheapest", "dirtiest", "policies", "differ", "block", "best-hour", "best-price", "best-start", "why-not-greenest", "why-not-cheapest", "bid-error", "no-fragments"}
 
 // denials are asks that have a "not" in them.
-var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers", "pending"}
+var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers", "pending", "without"}
 
 // sums are asks whose answer names nobody.
 var sums = []string{"bill", "mix", "waits", "waited", "held", "times", "where", "saved"}
@@ -75,6 +75,12 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 			names = append(names, c.name)
 		}
 	}
+	if r.slots.Within != 0 && q.Within == 0 {
+		names = append(names, "the length of time")
+	}
+	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) {
+		names = append(names, "one of the quantities")
+	}
 	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.said.has("carbon") && r.said.has("energy") {
 		names = append(names, "one quantity for another")
 	}
@@ -116,4 +122,14 @@ func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
 	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
 	a.say("One word of the question asks for what is not told or done here. Without it, it would be:")
 	return Query{}, a
+}
+
+// quantities returns of how many sums a question speaks.
+func (r *reading) quantities() (n int) {
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if r.said.has(m) {
+			n++
+		}
+	}
+	return n
 }

@@ -346,4 +346,13 @@ history: walk through, life of, the life of, the log of, walk me through the lif
 happened: anything new, what is new, something new, something happen, something happened
 advice: help me to speed up, help me to, help me speed up, help us speed up, speed up
 priority: high priority, highest priority, higher priority, low priority, lowest priority, lower priority
+kind: long jobs, short jobs, big jobs, small jobs, large jobs, longer jobs, shorter jobs, bigger jobs, larger jobs
+kind: smaller jobs, long job, long running jobs, long-running jobs, heavy jobs, light jobs, old jobs, new jobs, recent jobs
+kind: urgent jobs, cheap jobs, expensive jobs, finished jobs, running jobs, failed jobs, successful jobs, other jobs
+late: meet its deadline, met its deadline, make its deadline, made its deadline, keep its deadline, kept its deadline
+wait: how long before
+long: how long before, how long since
+why: understand, i would love to understand, to understand, want to understand, i want to understand, love to understand
+slack: plus
+without: is out, was out, were out, be out, been out, is away, was away, be away
 `
