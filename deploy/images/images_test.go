@@ -28,6 +28,9 @@ func build(t *testing.T) setup {
 	if _, err := os.Stat(s.certs); err != nil {
 		t.Skip("no certificates of authorities on this machine: ", err)
 	}
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler, without which the agent loads no driver")
+	}
 	for program, folder := range map[string]string{"coordinator": "./coordinator", "gridbid": "./cmd/gridbid", "cluster-agent": "./cluster-agent"} {
 		cmd := exec.Command("go", "build", "-ldflags=-s", "-o", filepath.Join(s.bin, program), folder)
 		cmd.Dir = root
@@ -168,15 +171,11 @@ func loadsADriver(t *testing.T, folder string) {
 	if out, err := run(t, folder, "cluster-agent", "gpus"); err == nil || !strings.Contains(out, "no NVIDIA driver library here") {
 		t.Errorf("without a driver: %v\n%s", err, out)
 	}
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler for the stand-in of a driver")
-	}
 	library := filepath.Join(folder, "usr/lib64/libnvidia-ml.so.1")
 	if err := os.MkdirAll(filepath.Dir(library), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, root+"/cluster-agent/nvml/nvmltest/testdata/standin.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, root+"/cluster-agent/nvml/nvmltest/testdata/standin.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	world := make([]byte, 4096)

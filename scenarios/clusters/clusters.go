@@ -49,7 +49,11 @@ func (s *Stage) live(ctx context.Context, who protocol.Party, m bus.Machine) err
 	if err != nil {
 		return fmt.Errorf("clusters: %s: %w", who, err)
 	}
-	s.living.Go(func() { _ = bus.Live(ctx, port, m) }) // ends with ctx
+	s.living.Go(func() {
+		if err := bus.Live(ctx, port, m); ctx.Err() == nil {
+			slog.Error("a party of the stage ended", "party", who, "error", err)
+		}
+	})
 	return nil
 }
 
@@ -131,7 +135,9 @@ func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
 	done := make(chan struct{})
 	s.living.Go(func() {
 		defer close(done)
-		_ = site.Run(ctx, cfg) // ends with ctx
+		if err := site.Run(ctx, cfg); ctx.Err() == nil {
+			slog.Error("a site of the stage ended", "site", cfg.Site, "error", err)
+		}
 	})
 	return func() { cancel(); <-done }, nil
 }

@@ -71,8 +71,9 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: sites}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: sites}}}`)
 	var to kube.Config
 	manager.Must(to.Connect(manager.Rights("plugin", "default")))
-	cfg := site.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: slog.New(slog.DiscardHandler), Queue: RunQueue(queue.Config{
-		Site: "hub", Client: to.Client, Dynamic: to.Dynamic, Every: 2 * time.Second,
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	cfg := site.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: RunQueue(queue.Config{
+		Site: "hub", Client: to.Client, Dynamic: to.Dynamic, Every: 2 * time.Second, Log: log,
 		Kueue: &queue.Kueue{Run: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
 	})}
 	begin := func() (stop func()) {
