@@ -90,7 +90,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	runsAt := func(name, site string) {
 		t.Helper()
 		manager.Until(name+" runs at "+site, func() bool { return len(workers[site].Nodes("batch.kubernetes.io/job-name="+name)) == 1 }, func() any {
-			return []any{manager.See(name), manager.Events(name)}
+			return []any{manager.See(name), manager.Events(name), manager.Workloads(), workers[site].Workloads()}
 		})
 	}
 

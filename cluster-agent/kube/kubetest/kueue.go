@@ -171,3 +171,17 @@ func (c *Cluster) create(u *unstructured.Unstructured) {
 		}
 	}
 }
+
+// Workloads are those of Kueue as they stand, for a test that waits in vain.
+func (c *Cluster) Workloads() (all []any) {
+	c.Helper()
+	gvr := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
+	l, err := c.Dynamic.Resource(gvr).Namespace("default").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return []any{err}
+	}
+	for _, u := range l.Items {
+		all = append(all, u.GetName(), u.GetAnnotations(), u.Object["status"])
+	}
+	return all
+}
