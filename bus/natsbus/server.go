@@ -127,6 +127,10 @@ func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
 	}
 }
 
+// More returns another hub over the server, with limits, a tracer and counts of
+// its own.
+func (s *Server) More() *Hub { return &Hub{Log: s.Hub.Log, url: s.Hub.url, login: s.Hub.login} }
+
 // TapCredentials is Credentials for a [Hub.Tap].
 func (s *Server) TapCredentials() (name, password string) { return s.credentials(tap) }
 

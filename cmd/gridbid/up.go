@@ -19,6 +19,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/cluster-agent/hands"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/coordinator/auction"
@@ -48,6 +49,7 @@ type upFlags struct {
 	folder string
 	noJobs bool
 	level  string
+	traces string
 }
 
 func newUpCommand() *cobra.Command {
@@ -62,7 +64,20 @@ only machines, grids and the clock are played.
 
 The clock begins where the scenario does and runs --speed times as fast as yours.
 The scenario's own jobs are submitted as they arrive, unless --no-jobs; yours with
-"gridbid submit". Without SCENARIO the embedded six-regions are played.`,
+"gridbid submit". Without SCENARIO the embedded six-regions are played.
+
+What can be seen of it, by HTTP at --listen (this machine alone):
+  /                       the page
+  /v1/                    the desk, in JSON
+  /healthz, /readyz       the process answers; the coordinator leads
+  /metrics                the coordinator, for Prometheus
+  /agents/SITE/metrics    each agent; so /healthz and /readyz
+  --traces URL            each job as one trace, by OTLP over HTTP
+
+The coordinator hears each speaker within the limits of one in a process of its
+own, per second of the clock that is played: 500 messages and 4 MiB, and 8 MiB at
+most that wait. What is over is dropped, logged and counted
+(gridbid_dropped_total).`,
 		Example: `  gridbid up
   gridbid up --speed 1 --no-jobs --sites oslo,texas
   gridbid submit -f job.yaml; gridbid jobs --watch`,
@@ -83,6 +98,7 @@ The scenario's own jobs are submitted as they arrive, unless --no-jobs; yours wi
 	fl.StringVar(&f.nats, "nats", "", "loopback address at which the NATS server takes others too (default: none)")
 	fl.StringVar(&f.folder, "folder", ".gridbid/up", "folder for books and ledger; what an earlier up left there is removed")
 	fl.BoolVar(&f.noJobs, "no-jobs", false, "submit none of the scenario's jobs")
+	fl.StringVar(&f.traces, "traces", "", "send traces by OTLP over HTTP to this `URL`, as in http://127.0.0.1:4318 (default: none)")
 	fl.StringVar(&f.level, "log-level", "warn", "debug, info, warn or error")
 	return cmd
 }
@@ -94,6 +110,7 @@ type upped struct {
 	clock    bus.Clock
 	server   *natsbus.Server
 	desk     *desk.Desk
+	mux      *http.ServeMux
 	log      *slog.Logger
 
 	all  sync.WaitGroup
@@ -128,7 +145,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
 	u := &upped{
-		flags: f, scenario: s, server: server, desk: desk.New(), log: log, fail: fail,
+		flags: f, scenario: s, server: server, desk: desk.New(), mux: http.NewServeMux(), log: log, fail: fail,
 		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
 	}
 	err = u.start(ctx)
@@ -195,18 +212,24 @@ func (u *upped) start(ctx context.Context) error {
 		return err
 	}
 	page := follow.Start(ctx, u.record(tap, notes), nil)
-	mux := http.NewServeMux()
+	hub, tele, err := u.watched(ctx, protocol.Coordinator)
+	if err != nil {
+		return err
+	}
+	hub.Limits = u.flags.limits()
 	api := u.desk.Handler()
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
-		mux.Handle(path, api)
+		u.mux.Handle(path, api)
 	}
-	mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
-	u.run(ctx, "desk", func() error { return serve(ctx, socket, mux) })
+	u.mux.Handle("GET /metrics", tele.Handler())
+	u.mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
+	u.run(ctx, "desk", func() error { return serve(ctx, socket, u.mux) })
 	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
 
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
-			Hub: &u.server.Hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
+			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
+			Told: tele.Told, Counted: tele.Counted,
 			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}, Advice: u.flags.live(u.flags.speed)},
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
@@ -275,15 +298,48 @@ func (u *upped) record(tap bus.Port, notes *notebook.Notebook) follow.Source {
 	}
 }
 
+// watched returns a hub of a party, and what can be seen of it.
+func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, *telemetry.Telemetry, error) {
+	tele, err := telemetry.New(ctx, telemetry.Config{Who: who, Endpoint: u.flags.traces})
+	if err != nil {
+		return nil, nil, badInput{err}
+	}
+	hub := u.server.More()
+	tele.Watch(hub)
+	u.all.Go(func() {
+		<-ctx.Done()
+		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := tele.Close(last); err != nil {
+			u.log.Warn("traces are lost", "err", err)
+		}
+	})
+	return hub, tele, nil
+}
+
+// limits are those of a coordinator, with rates by the clock that is played.
+func (f *upFlags) limits() *natsbus.Limits {
+	l := natsbus.SiteLimits()
+	l.Rate *= f.speed
+	l.Burst, l.Bytes = int(float64(l.Burst)*f.speed), int(float64(l.Bytes)*f.speed)
+	return l
+}
+
 // site starts an agent with its hands and its feed.
 func (u *upped) site(ctx context.Context, name string) error {
 	place, agent, err := scenarios.Settle(u.scenario, name, u.scenario.Start, scenarios.Metered(u.scenario).Add(scenarios.Longest))
 	if err != nil {
 		return err
 	}
+	hub, tele, err := u.watched(ctx, protocol.Agent(name))
+	if err != nil {
+		return err
+	}
+	tele.Check(hub.Ready)
+	u.mux.Handle("/agents/"+name+"/", http.StripPrefix("/agents/"+name, tele.Handler()))
 	cfg := site.Config{
 		Site: name, Folder: filepath.Join(u.flags.folder, "sites", name), Agent: agent,
-		Far: &u.server.Hub, Near: &u.server.Hub, Clock: u.clock, Log: u.log.With("site", name),
+		Far: hub, Near: hub, Clock: u.clock, Log: u.log.With("site", name), Told: tele.Told,
 		Beside: map[protocol.Party]site.Party{
 			protocol.Hands(name): hands.Simulate(name, place.Hands),
 			protocol.Feed(name):  place.Feed,

@@ -2,15 +2,21 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/board"
 )
 
@@ -23,18 +29,24 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	}
 	at := socket.Addr().String()
 	_ = socket.Close()
+	traces, services := collector(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		up := newRootCommand()
 		up.SetErr(new(bytes.Buffer))
-		up.SetArgs([]string{"up", "--listen", at, "--speed", "300", "--no-jobs", "--folder", filepath.Join(dir, "up")})
+		up.SetArgs([]string{"up", "--listen", at, "--speed", "300", "--no-jobs", "--traces", traces.URL, "--folder", filepath.Join(dir, "up")})
 		ended <- up.ExecuteContext(ctx)
 	}()
 	defer func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("up ended with %v", err)
+		}
+		for _, who := range []string{"gridbid coordinator", "gridbid agent/"} {
+			if !services(who) {
+				t.Errorf("%s sent no traces", who)
+			}
 		}
 	}()
 	gridbid := func(args ...string) (string, error) {
@@ -96,10 +108,66 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 			t.Errorf("%v: %v: %s", args, err, text)
 		}
 	}
+	seen(t, "http://"+at, js[0].Site)
 	madeAgain(t, filepath.Join(dir, "up"))
 	policyInForce(t, gridbid)
 	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `no job "ghost"`) {
 		t.Errorf("a job that is not: %v", err)
+	}
+}
+
+// collector takes traces, and tells whether a service sent some.
+func collector(t *testing.T) (*httptest.Server, func(service string) bool) {
+	var mu sync.Mutex
+	var got []byte
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		in := io.Reader(r.Body)
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			in, _ = gzip.NewReader(r.Body)
+		}
+		data, _ := io.ReadAll(in)
+		got = append(got, data...)
+	}))
+	t.Cleanup(srv.Close)
+	return srv, func(service string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return bytes.Contains(got, []byte(service))
+	}
+}
+
+// seen asks for what Prometheus and whoever restarts processes ask for.
+func seen(t *testing.T, at, site string) {
+	t.Helper()
+	for path, want := range map[string]string{
+		"/metrics":                     `gridbid_settled_total{site="` + site + `"} 1`,
+		"/healthz":                     "ok",
+		"/readyz":                      "leading",
+		"/agents/" + site + "/metrics": `gridbid_messages_total{kind="award",way="heard"}`,
+		"/agents/" + site + "/healthz": "ok",
+		"/agents/" + site + "/readyz":  "ready",
+		"/agents/nowhere/readyz":       "",
+	} {
+		r, err := http.Get(at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if want == "" && r.StatusCode == http.StatusOK || want != "" && (r.StatusCode != http.StatusOK || !strings.Contains(string(text), want)) {
+			t.Errorf("%s: %s: %.400s; want %s", path, r.Status, text, want)
+		}
+	}
+}
+
+// A coordinator that is tried hears each speaker within limits, as one in a
+// process of its own does.
+func TestUpKeepsTheLimitsOfACoordinator(t *testing.T) {
+	usual, fast := natsbus.SiteLimits(), (&upFlags{speed: 60}).limits()
+	if fast.Rate != 60*usual.Rate || fast.Burst != 60*usual.Burst || fast.Bytes != 60*usual.Bytes || fast.Queue != usual.Queue || fast.Size != usual.Size {
+		t.Errorf("at 60 times the speed: %+v", fast)
 	}
 }
 
