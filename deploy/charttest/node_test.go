@@ -143,3 +143,24 @@ func TestMonitoringIsBehindAProxy(t *testing.T) {
 		}
 	}
 }
+
+// A curve that the site measured reaches the agent, which bids by it, and the
+// daemons, which keep its caps, as the same file.
+func TestCurvesReachAgentAndDaemons(t *testing.T) {
+	const text, file = "{\n \"schema\": 1\n}\n", "/etc/gridbid/agent/curve-H100.json"
+	o, err := render(t, values(map[string]any{"curves": map[string]any{"H100": text}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := at(t, o["ConfigMap/gridbid/oslo"], "data").(map[string]any)
+	if data["curve-H100.json"] != text || !strings.Contains(fmt.Sprint(data["agent.yaml"]), "H100: "+file) {
+		t.Errorf("%v", data)
+	}
+	for kind, where := range map[string]string{"StatefulSet/gridbid/oslo": "", "DaemonSet/gridbid/oslo-node": "--curves=" + file} {
+		pod := at(t, o[kind], "spec", "template", "spec").(map[string]any)
+		mounts := fmt.Sprint(at(t, pod, "containers", 0, "volumeMounts"), pod["volumes"])
+		if !strings.Contains(fmt.Sprint(at(t, pod, "containers", 0, "args")), where) || !strings.Contains(mounts, "mountPath:/etc/gridbid/agent") || !strings.Contains(mounts, "configMap:map[name:oslo]") {
+			t.Errorf("%s: %v", kind, pod)
+		}
+	}
+}
