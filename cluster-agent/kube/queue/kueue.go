@@ -245,7 +245,6 @@ func (q *Queue) closeWorkload(ctx context.Context, w *workload, end protocol.Sta
 func (q *Queue) tellWorkload(ctx context.Context, w *workload, s state) error {
 	q.mu.Lock()
 	was := q.told[w.UID]
-	q.told[w.UID] = s.words
 	q.mu.Unlock()
 	if was == s.words {
 		return nil
@@ -254,7 +253,13 @@ func (q *Queue) tellWorkload(ctx context.Context, w *workload, s state) error {
 	if o := w.owner(); o != nil {
 		of = corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: w.Namespace, Name: o.Name, UID: o.UID}
 	}
-	return q.event(ctx, s, of)
+	if err := q.event(ctx, s, of); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	q.told[w.UID] = s.words
+	q.mu.Unlock()
+	return nil
 }
 
 func (q *Queue) patchWorkload(ctx context.Context, w *workload, meta map[string]any) error {
