@@ -16,9 +16,10 @@ import (
 
 // Check recomputes the bound of a certificate from its prices and the scenario
 // alone, and returns it in dollars. It shares no arithmetic with the search: it
-// counts in milliseconds, walks through all starts of all ways, and leaves
-// nothing out. The error says why the certificate proves nothing: it is of
-// another scenario, or claims more than its prices give.
+// counts in milliseconds, walks through all starts of all ways, buys the hours of
+// jobs in parts one by one, and leaves nothing out. The error says why the
+// certificate proves nothing: it is of another scenario, or claims more than its
+// prices give.
 func Check(s script.Scenario, c Certificate) (float64, error) {
 	switch {
 	case c.Schema != 1:
