@@ -15,17 +15,17 @@ import (
 //
 // In a full round that is done again, those first who fared worst the last time
 // (Joslin and Clements' squeaky wheel); and once one after the other as they came,
-// each to its cheapest. The best assignment of all counts, so a round is never worse
-// than if its lots had been sold one by one.
+// each to its cheapest. The best assignment of all counts, and is improved by twos; so
+// a round is never worse than if its lots had been sold one by one.
 func (p *problem) assign() []int {
 	order := p.byRegret()
-	best, top := p.settle(order, p.shadow)
+	best, top := p.settle(order, p.room)
 	if !p.full {
 		return best
 	}
 	for {
 		order = p.byLoss(order, best)
-		choice, v := p.settle(order, p.shadow)
+		choice, v := p.settle(order, p.room)
 		if !v.better(top) {
 			break
 		}
@@ -36,6 +36,9 @@ func (p *problem) assign() []int {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority) })
 	if choice, v := p.settle(order, free); v.better(top) {
+		best, top = choice, v
+	}
+	if choice := p.exchange(p.byLoss(order, best), best); p.worth(choice).better(top) {
 		best = choice
 	}
 	return best
@@ -63,14 +66,18 @@ func (p *problem) settle(order []int, price pricing) (choice []int, v worth) {
 			break
 		}
 	}
+	return choice, p.worth(choice)
+}
+
+func (p *problem) worth(choice []int) (v worth) {
 	for i, c := range choice {
 		if c < 0 || p.patient[i] && p.dear(i, c) {
 			v.wait += max(p.jobs[i].GPU(), 1)
 		} else {
-			v.cost += p.lots[i].at(c).cost
+			v.cost += p.lots[i].all[c].cost
 		}
 	}
-	return choice, v
+	return v
 }
 
 // byLoss returns the lots by priority, then by what they lost by a choice against
@@ -84,8 +91,7 @@ func (p *problem) byLoss(order, choice []int) []int {
 		case c < 0:
 			loss[i] = float64(p.lots[i].most) - v
 		default:
-			k := p.lots[i].at(c)
-			loss[i] = float64(k.cost) + p.shadow(k) - v
+			loss[i] = p.paid(i, c) - v
 		}
 	}
 	order = slices.Clone(order)
@@ -101,17 +107,17 @@ func (p *problem) choices(order []int, left *rooms, price pricing) []int {
 	for _, i := range order {
 		choice[i] = p.choose(i, left, price)
 		if choice[i] >= 0 {
-			left.take(p, p.lots[i].at(choice[i]), 1)
+			left.take(p.lots[i], choice[i], 1)
 		}
 	}
 	return choice
 }
 
 // A pricing says what the room of a candidate costs.
-type pricing func(*candidate) float64
+type pricing func(*ranking, *brief) float64
 
 // free prices room at nothing.
-func free(*candidate) float64 { return 0 }
+func free(*ranking, *brief) float64 { return 0 }
 
 // byRegret returns the lots in the order in which they choose: priority, then
 // regret at the prices of p, then job id. Regret is what the best option on other
@@ -138,14 +144,15 @@ func (p *problem) regret(lot int) (other, second float64) {
 	if best < 0 {
 		return 0, 0
 	}
-	pool := p.lots[lot].at(best).pool
+	r := p.lots[lot]
+	pool := r.brief[best].pool
 	other, second = math.Inf(1), math.Inf(1)
 	for j := 0; ; j++ {
-		k := p.lots[lot].at(j)
-		if k == nil || float64(k.cost)-value >= other {
+		if !r.ready(j) || r.brief[j].cost-value >= other {
 			return other, second // the rest cost more before their room is paid
 		}
-		more := float64(k.cost) + p.shadow(k) - value
+		k := &r.brief[j]
+		more := k.cost + p.room(r, k) - value
 		if j != best {
 			second = min(second, more)
 		}
@@ -161,20 +168,20 @@ func (p *problem) regret(lot int) (other, second float64) {
 // job for which the plan has nothing left. Between full rounds a lot that has time
 // takes nothing but what is best for it now: the plan, in which it has no place
 // yet, would look like room that is gone.
-func (p *problem) choose(lot int, r *rooms, price pricing) int {
+func (p *problem) choose(lot int, left *rooms, price pricing) int {
 	if p.patient[lot] && !p.full {
 		best, _ := p.favourite(lot)
-		if k := p.lots[lot].at(best); k.Start <= p.now && p.fits(k, r.planned, r.open) {
+		if r := p.lots[lot]; r.brief[best].now && p.fits(r, &r.brief[best], left.planned, left.open) {
 			return best
 		}
 		return -1
 	}
 	if p.jobs[lot].Deferrable {
-		if k := p.cheapest(lot, r.planned, r.open, price); k >= 0 {
+		if k := p.cheapest(lot, left.planned, left.open, price); k >= 0 {
 			return k
 		}
 	}
-	return p.cheapest(lot, r.bare, r.free, price)
+	return p.cheapest(lot, left.bare, left.free, price)
 }
 
 // patient reports whether a lot can be left to the next full round: some option of
@@ -198,56 +205,53 @@ const (
 // dear reports whether option c of a lot costs so much more than its best that it
 // had better wait.
 func (p *problem) dear(lot, c int) bool {
-	k := p.lots[lot].at(c)
 	_, v := p.favourite(lot)
-	return float64(k.cost)+p.shadow(k) > v+float64(math.Abs(v)*dearer/1000)+trifle
+	return p.paid(lot, c) > v+float64(math.Abs(v)*dearer/1000)+trifle
 }
 
 // after returns the option of a lot that is cheapest with room paid for, of those
 // that begin at a time or after it; or nil.
 func (p *problem) after(lot int, from protocol.Time) (best *candidate) {
-	value := math.Inf(1)
-	for j := 0; ; j++ {
-		k := p.lots[lot].at(j)
-		if k == nil || float64(k.cost) >= value {
-			return best // the rest cost more before their room is paid
+	r, value := p.lots[lot], math.Inf(1)
+	for j := 0; r.ready(j) && r.brief[j].cost < value; j++ { // the rest cost more before their room is paid
+		v := r.brief[j].cost + p.room(r, &r.brief[j])
+		if v >= value {
+			continue
 		}
-		if v := float64(k.cost) + p.shadow(k); v < value && k.Start >= from {
+		if k := r.at(j); k.Start >= from {
 			best, value = k, v
 		}
 	}
+	return best
 }
 
 func (p *problem) cheapest(lot int, left []line, free []float64, price pricing) int {
-	best, value := -1, math.Inf(1)
-	for j := 0; ; j++ {
-		k := p.lots[lot].at(j)
-		if k == nil || float64(k.cost) >= value {
-			return best // the rest cost more before their room is paid
-		}
-		if v := float64(k.cost) + price(k); v < value && p.fits(k, left, free) {
+	r, best, value := p.lots[lot], -1, math.Inf(1)
+	for j := 0; r.ready(j) && r.brief[j].cost < value; j++ { // the rest cost more before their room is paid
+		v := r.brief[j].cost + price(r, &r.brief[j])
+		if v < value && p.fits(r, &r.brief[j], left, free) {
 			best, value = j, v
 		}
 	}
+	return best
 }
 
 // tight is the room, in GPU-hours of a slot, below which it counts as none.
 const tight = 1e-9
 
-// fits reports whether the room of k is left in every slot of its run, and at
-// this instant if it starts now.
-func (p *problem) fits(k *candidate, left []line, free []float64) bool {
+// fits reports whether the room of a candidate of r is left in every slot of its
+// run, and at this instant if it starts now.
+func (p *problem) fits(r *ranking, k *brief, left []line, free []float64) bool {
 	if k.pool < 0 {
 		return true
 	}
-	gpus := float64(k.gpu) / 1000
-	if k.Start <= p.now && free[k.pool] < gpus-tight {
+	if k.now && free[k.pool] < r.gpus-tight {
 		return false
 	}
 	l := &left[k.pool]
 	for i := int(k.a); i < horizon && float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		if l[i] < float64(gpus*part*slotHours)-tight {
+		if l[i] < float64(r.gpus*part*slotHours)-tight {
 			return false
 		}
 	}
@@ -271,16 +275,16 @@ func (p *problem) rooms() *rooms {
 	return r
 }
 
-// take takes the room of k, or with sign -1 gives it back.
-func (r *rooms) take(p *problem, k *candidate, sign float64) {
+// take takes the room of option c of a lot, or with sign -1 gives it back.
+func (r *rooms) take(lot *ranking, c int, sign float64) {
+	k := &lot.brief[c]
 	if k.pool < 0 {
 		return
 	}
-	gpus := sign * float64(k.gpu) / 1000
-	start := max(k.Start, p.now)
-	r.bare[k.pool].spread(p.from, start, k.Finish, -gpus)
-	r.planned[k.pool].spread(p.from, start, k.Finish, -gpus)
-	if k.Start <= p.now {
+	gpus := sign * lot.gpus
+	r.bare[k.pool].spread(k.a, k.b, -gpus)
+	r.planned[k.pool].spread(k.a, k.b, -gpus)
+	if k.now {
 		r.free[k.pool] -= gpus
 		r.open[k.pool] -= gpus
 	}
@@ -294,11 +298,11 @@ const passes = 3
 func (p *problem) improve(choice []int, r *rooms) (moved bool) {
 	for i, was := range choice {
 		if was >= 0 {
-			r.take(p, p.lots[i].at(was), -1)
+			r.take(p.lots[i], was, -1)
 		}
 		choice[i] = p.choose(i, r, free)
 		if choice[i] >= 0 {
-			r.take(p, p.lots[i].at(choice[i]), 1)
+			r.take(p.lots[i], choice[i], 1)
 		}
 		moved = moved || choice[i] != was
 	}

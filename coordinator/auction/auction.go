@@ -95,7 +95,7 @@ type Outcome struct {
 
 // Config of an Auction. The zero of a field is its default.
 type Config struct {
-	Steps int // of the price search in a full round; default 200
+	Steps int // of the price search in a full round; default 300
 }
 
 // An Auction is the market's own rule. It remembers the plan for held jobs and
@@ -117,7 +117,7 @@ type held struct {
 // New returns an auction that has seen nothing.
 func New(cfg Config) *Auction {
 	if cfg.Steps == 0 {
-		cfg.Steps = 200
+		cfg.Steps = 300
 	}
 	return &Auction{cfg: cfg, prices: prices{}, plan: make(map[protocol.JobID]held)}
 }

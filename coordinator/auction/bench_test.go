@@ -63,7 +63,7 @@ func greedy(p *problem) (choice []int) {
 		c := p.choose(i, left, free)
 		choice = append(choice, c)
 		if c >= 0 {
-			left.take(p, p.lots[i].at(c), 1)
+			left.take(p.lots[i], c, 1)
 		}
 	}
 	return choice

@@ -2,6 +2,7 @@ package auction
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -16,76 +17,97 @@ import (
 // a bound. Products are converted before they are added, so that no processor
 // fuses them and all find the same prices.
 const (
-	memory  = 0.7  // of the last direction
-	stalled = 8    // steps without a better bound before the target comes nearer
-	nearer  = 0.7  // by this
-	ahead   = 0.10 // of the first value: how far the first target lies above the best
-	enough  = 1e-6 // of the best value: a target as near as this ends the search
+	memory  = 0.7        // of the last direction
+	ahead   = 0.05       // of the first value: how far the first target lies above the best
+	reached = 0.25       // of the way to the target: a step that gets there
+	farther = 2          // moves the target away by this
+	nearer  = 0.7        // and steps that do not, for long, move it nearer by this
+	share   = 16         // what part of all steps is long
+	atLeast = 6          // steps, that is
+	enough  = 1e-6       // of the best value: a target as near as this ends the search
+	looks   = 40_000_000 // at options, after which the search ends: some 0.4 seconds of work
 )
 
 // searchPrices moves the prices of p's pools to where the lots fit. Each step aims
-// at a little more than the best value so far, and less so as steps no longer
-// help. What a pool's price moves by goes by its size, so that the prices of small
-// pools and of large ones settle at one pace.
-func (p *problem) searchPrices(steps int) {
-	if len(p.pools) == 0 || len(p.lots) == 0 {
-		return
+// at a little more than the best value so far: at more as long as steps get
+// there, at less when they no longer do. So the first target may be far off, as
+// in a round with a job that fits nowhere in time. What a pool's price moves by
+// goes by its size, so that the prices of small pools and of large ones settle at
+// one pace. It returns the best value.
+func (p *problem) searchPrices(steps int) (top float64) {
+	if len(p.lots) == 0 {
+		return 0
 	}
 	use := make([]line, len(p.pools))
 	dir := make([]line, len(p.pools))
 	best := make([]line, len(p.pools))
 	value := p.answer(use)
-	top := value
+	top = value
 	p.copyPrices(best)
 	level, stall := max(math.Abs(value)*ahead, 1), 0
-	for range steps {
+	for n := 1; n <= steps && p.looks < looks && level >= enough*math.Abs(top); n++ {
 		norm := p.turn(dir, use)
 		if norm < 1e-9 {
 			break // all fit, and room that is left costs nothing
 		}
-		step := (top + level - value) / norm
-		for i := range p.pools {
-			q := &p.pools[i]
-			for t := range q.price {
-				q.price[t] = min(max(q.price[t]+float64(step*dir[i][t]/q.size), 0), dearest)
-			}
-			q.sum.accumulate(&q.price)
+		p.move(dir, (top+level-value)/norm)
+		before := p.looks
+		value = p.answer(use)
+		stall++
+		if value > top+float64(level*reached) {
+			level, stall = level*farther, 0
 		}
-		if value = p.answer(use); value > top {
-			if value > top+level/8 {
-				stall = 0
-			}
+		if value > top {
 			top = value
 			p.copyPrices(best)
 		}
-		if stall++; stall >= stalled {
+		last := min(steps, n+(looks-p.looks)/(p.looks-before+1))
+		if stall >= max(atLeast, last/share) {
 			level, stall = level*nearer, 0
-			if level < enough*math.Abs(top) {
-				break
-			}
 		}
 	}
-	for i := range p.pools {
-		p.pools[i].price = best[i]
-		p.pools[i].sum.accumulate(&best[i])
-	}
+	p.setPrices(best)
+	return top
 }
 
 // turn makes dir the next direction of the prices, where the lots take the room in
 // use, and returns its square, by the sizes of pools.
 func (p *problem) turn(dir, use []line) (norm float64) {
 	for i := range p.pools {
-		q := &p.pools[i]
-		for t := range use[i] {
-			v := float64(memory*dir[i][t]) + use[i][t] - q.room[t]
+		q, d, u := &p.pools[i], &dir[i], &use[i]
+		sum := 0.0
+		for t := range d {
+			v := float64(memory*d[t]) + u[t] - q.room[t]
 			if v < 0 && q.price[t] == 0 {
 				v = 0
 			}
-			dir[i][t] = v
-			norm += float64(v * v / q.size)
+			d[t] = v
+			sum += float64(v * v)
 		}
+		norm += float64(sum / q.size)
 	}
 	return norm
+}
+
+// move takes a step of the prices in a direction.
+func (p *problem) move(dir []line, step float64) {
+	for i := range p.pools {
+		q, d := &p.pools[i], &dir[i]
+		pace := step / q.size
+		for t := range q.price {
+			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), dearest)
+		}
+		p.sums[i].accumulate(&q.price)
+	}
+	p.moved++
+}
+
+func (p *problem) setPrices(to []line) {
+	for i := range p.pools {
+		p.pools[i].price = to[i]
+		p.sums[i].accumulate(&to[i])
+	}
+	p.moved++
 }
 
 func (p *problem) copyPrices(to []line) {
@@ -101,18 +123,17 @@ const dearest = 100e6
 // answer lets every lot choose at the prices of p, fills use with the room that
 // they take, and returns the dual value.
 func (p *problem) answer(use []line) float64 {
-	for i := range use {
-		use[i] = line{}
-	}
+	clear(use)
 	l := 0.0
-	for i := range p.lots {
-		k, v := p.favourite(i)
-		if k < 0 {
+	for i, r := range p.lots {
+		r.best, r.value = p.scan(i)
+		r.asked = p.moved
+		if r.best < 0 {
 			continue
 		}
-		l += v
-		if c := p.lots[i].at(k); c.pool >= 0 {
-			use[c.pool].spread(p.from, max(c.Start, p.now), c.Finish, float64(c.gpu)/1000)
+		l += r.value
+		if k := &r.brief[r.best]; k.pool >= 0 {
+			use[k.pool].spread(k.a, k.b, r.gpus)
 		}
 	}
 	for i := range p.pools {
@@ -125,50 +146,85 @@ func (p *problem) answer(use []line) float64 {
 }
 
 // favourite returns the option of a lot that is cheapest with room paid for, or
-// -1 and infinity.
+// -1 and infinity. It is worked out once for the same prices.
 func (p *problem) favourite(lot int) (best int, value float64) {
+	r := p.lots[lot]
+	if r.asked != p.moved {
+		r.best, r.value = p.scan(lot)
+		r.asked = p.moved
+	}
+	return r.best, r.value
+}
+
+// scan finds the favourite of a lot among all its options.
+func (p *problem) scan(lot int) (best int, value float64) {
 	best, value = -1, math.Inf(1)
 	r := p.lots[lot]
-	gpus := float64(r.lot.Job.GPU()) / 1000
-	for i := 0; i < len(r.brief) || r.at(i) != nil; i++ {
-		k := &r.brief[i]
-		if k.cost >= value {
-			break // the rest cost more before their room is paid
-		}
-		v := k.cost
-		if k.pool >= 0 {
-			v += float64(gpus * p.pools[k.pool].sum.over(k.a, k.b))
-		}
-		if v < value {
-			best, value = i, v
+	i := 0
+	for more := true; more && r.ready(i); {
+		for ; i < len(r.brief); i++ {
+			k := &r.brief[i]
+			if more = k.cost < value; !more {
+				break // the rest cost more before their room is paid
+			}
+			v := k.cost
+			if k.pool >= 0 {
+				v += float64(r.gpus * p.sums[k.pool].over(k.a, k.b))
+			}
+			if v < value {
+				best, value = i, v
+			}
 		}
 	}
+	p.looks += i
 	return best, value
 }
 
+// paid returns what option c of a lot costs with its room paid for.
+func (p *problem) paid(lot, c int) float64 {
+	r := p.lots[lot]
+	return r.brief[c].cost + p.room(r, &r.brief[c])
+}
+
+// room returns what the room of a candidate of r costs.
+func (p *problem) room(r *ranking, k *brief) float64 {
+	if k.pool < 0 {
+		return 0
+	}
+	return float64(r.gpus * p.sums[k.pool].over(k.a, k.b))
+}
+
 // certify returns the cost of the chosen options and a bound on what any
-// assignment of the same lots could cost. The prices may carry expected
-// arrivals and the plan; the bound counts all room that the sites have, so it
-// holds for this round alone.
+// assignment of the same lots could cost. The prices may carry expected arrivals
+// and the plan; the bound counts all room that the sites have, so it holds for
+// this round alone. Where sites keep room from jobs that can wait, a full round
+// looks for the prices that such a bound is highest at.
 func (p *problem) certify(choice []int) protocol.Certificate {
 	var proof protocol.Certificate
-	priced, free := 0.0, 0.0
+	var free protocol.Microdollars
+	q := &problem{now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), moved: p.moved + 1}
 	for i, c := range choice {
 		if c < 0 {
 			continue
 		}
-		_, v := p.favourite(i)
-		priced += v
-		free += float64(p.lots[i].at(0).cost)
-		proof.Primal += p.lots[i].at(c).cost
+		q.lots = append(q.lots, p.lots[i])
+		free += p.lots[i].all[0].cost
+		proof.Primal += p.lots[i].all[c].cost
 		proof.Jobs++
 	}
-	for i := range p.pools {
-		q := &p.pools[i]
-		for t := range q.price {
-			priced -= float64(q.price[t] * q.bare[t])
-		}
+	kept := false
+	for i := range q.pools {
+		kept = kept || q.pools[i].room != q.pools[i].bare
+		q.pools[i].room = q.pools[i].bare
 	}
-	proof.Bound = min(protocol.Microdollars(math.Floor(max(priced, free))), proof.Primal)
+	steps := 0
+	if p.full && (kept || proof.Jobs < len(p.lots)) && free < proof.Primal {
+		steps = proving
+	}
+	bound := protocol.Microdollars(math.Floor(q.searchPrices(steps)))
+	proof.Bound = min(max(bound, free), proof.Primal)
 	return proof
 }
+
+// proving is how many steps the search for a bound takes.
+const proving = 200

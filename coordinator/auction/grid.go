@@ -24,10 +24,8 @@ func hours(t, from protocol.Time) float64 { return float64(t-from) / 3_600_000 }
 
 const slotHours = float64(slot) / float64(time.Hour)
 
-// spread adds gpu GPUs over [start, finish), counted from the grid's first slot,
-// as GPU-hours per slot.
-func (l *line) spread(from, start, finish protocol.Time, gpu float64) {
-	a, b := position(start, from), position(finish, from)
+// spread adds gpu GPUs between two positions, as GPU-hours per slot.
+func (l *line) spread(a, b, gpu float64) {
 	i, j := int(a), int(b)
 	if i >= horizon {
 		return
@@ -53,22 +51,18 @@ func position(t, from protocol.Time) float64 {
 
 // A sum holds the running sum of a line of hourly rates, so that what any span
 // of time costs takes two looks.
-type sum [horizon + 1]float64
+type sum [horizon + 2]float64
 
 // accumulate makes s the running sum of rates, each of them per hour.
 func (s *sum) accumulate(rates *line) {
 	for i, r := range rates {
 		s[i+1] = s[i] + float64(r*slotHours)
 	}
+	s[horizon+1] = s[horizon]
 }
 
 // over returns the sum between two positions.
-func (s *sum) over(a, b float64) float64 { return s.at(b) - s.at(a) }
-
-func (s *sum) at(p float64) float64 {
-	i := int(p)
-	if i >= horizon {
-		return s[horizon]
-	}
-	return s[i] + float64((s[i+1]-s[i])*(p-float64(i)))
+func (s *sum) over(a, b float64) float64 {
+	i, j := int(a), int(b)
+	return s[j] + float64((s[j+1]-s[j])*(b-float64(j))) - (s[i] + float64((s[i+1]-s[i])*(a-float64(i))))
 }

@@ -28,7 +28,7 @@ func TestSpreadGivesEachSlotItsPartOfTheRun(t *testing.T) {
 		start, finish := drawSpan(t)
 		gpus := rapid.Float64Range(-4, 16).Draw(t, "gpus")
 		var l line
-		l.spread(noon, start, finish, gpus)
+		l.spread(position(start, noon), position(finish, noon), gpus)
 		for i, got := range l {
 			if want := gpus * max(0, overlap(i, start, finish)); !near(got, want) {
 				t.Fatalf("slot %d has %g GPU-hours, want %g", i, got, want)

@@ -30,7 +30,7 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 	left := p.rooms()
 	for i, c := range choice {
 		if c >= 0 {
-			left.take(p, p.lots[i].at(c), 1)
+			left.take(p.lots[i], c, 1)
 		}
 	}
 	for i := range out {
@@ -50,7 +50,7 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 			extra := p.extra(k, own)
 			out[i].Near = append(out[i].Near, Near{Site: k.site, Option: *k.Option, Cost: k.cost, Extra: extra})
 			if c != choice[i] {
-				left.take(p, k, 1)
+				left.take(p.lots[i], c, 1)
 			}
 			most = max(most, extra)
 		}
@@ -66,8 +66,8 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	cands := p.lots[lot]
 	mine := cands.at(own)
-	left.take(p, mine, -1)
-	defer left.take(p, mine, 1)
+	left.take(cands, own, -1)
+	defer left.take(cands, own, 1)
 	room, free := left.bare, left.free
 	if p.jobs[lot].Deferrable {
 		room, free = left.planned, left.open
@@ -76,7 +76,7 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 	sites := []string{mine.site}
 	for c := range cands.len() {
 		k := cands.at(c)
-		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(k, room, free) {
+		if (k.Start <= p.now) != (mine.Start <= p.now) || !p.fits(cands, &cands.brief[c], room, free) {
 			continue
 		}
 		best = min(best, k.cost)

@@ -34,7 +34,7 @@ func TestARoundIsNeverWorseThanSellingOneByOne(t *testing.T) {
 					continue
 				}
 				if one[i] = p.choose(i, left, free); one[i] >= 0 {
-					left.take(p, p.lots[i].at(one[i]), 1)
+					left.take(p.lots[i], one[i], 1)
 				}
 			}
 		}

@@ -14,8 +14,11 @@ type problem struct {
 	now   protocol.Time
 	from  protocol.Time // of slot 0
 	pools []pool
+	sums  []sum // of their prices
 	index map[poolKey]int
 	lots  []*ranking
+	looks int // at options so far, for their favourites
+	moved int // counts the changes of prices, from 1
 	jobs  []protocol.Job
 
 	full    bool   // every waiting job is in the round
@@ -32,7 +35,6 @@ type pool struct {
 	free  float64 // GPUs, at this instant
 	open  float64 // of them, to jobs that can wait
 	price line
-	sum   sum // of price
 }
 
 // A candidate is an option of a lot with all that choosing needs.
@@ -50,16 +52,17 @@ func (p *problem) shadow(k *candidate) float64 {
 	if k.pool < 0 {
 		return 0
 	}
-	return float64(k.gpu) / 1000 * p.pools[k.pool].sum.over(k.a, k.b)
+	return float64(k.gpu) / 1000 * p.sums[k.pool].over(k.a, k.b)
 }
 
 func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
-	p := &problem{now: r.Now, full: r.Full, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
+	p := &problem{now: r.Now, moved: 1, full: r.Full, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
 	pools := 0
 	for _, s := range r.Sites {
 		pools += len(s.Room)
 	}
 	p.pools = make([]pool, 0, pools) // one is kilobytes
+	p.sums = make([]sum, 0, pools)
 	for _, s := range r.Sites {
 		for _, room := range s.Room {
 			p.addPool(s.Name, room, known)
@@ -68,7 +71,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
-			p.pools[i].room.spread(p.from, max(h.start, r.Now), h.finish, -float64(h.gpu)/1000)
+			p.pools[i].room.spread(p.position(h.start), p.position(h.finish), -float64(h.gpu)/1000)
 		}
 	}
 	trust := make(map[string]protocol.Milli, len(r.Sites))
@@ -108,9 +111,10 @@ func (p *problem) addPool(site string, room protocol.Room, known *prices) {
 	q.bare[0] *= left
 	q.room[0] *= left
 	q.price = known.of(q.key, p.from)
-	q.sum.accumulate(&q.price)
 	p.index[q.key] = len(p.pools)
 	p.pools = append(p.pools, q)
+	p.sums = append(p.sums, sum{})
+	p.sums[len(p.sums)-1].accumulate(&q.price)
 }
 
 // valueAt returns v[i], or the last value beyond the end.
@@ -132,7 +136,10 @@ func scale(m protocol.Microdollars, trust protocol.Milli) protocol.Microdollars 
 
 // poolOf returns the pool of which a job would hold GPUs, or -1.
 func (p *problem) poolOf(j protocol.Job, site, model string) int {
-	if i, ok := p.index[poolKey{site, model}]; ok && j.GPU() > 0 {
+	if j.GPU() == 0 {
+		return -1
+	}
+	if i, ok := p.index[poolKey{site, model}]; ok {
 		return i
 	}
 	return -1
@@ -146,5 +153,5 @@ func (p *problem) mean(pool int, a, b float64) protocol.Microdollars {
 	if pool < 0 || b <= a {
 		return 0
 	}
-	return protocol.Microdollars(p.pools[pool].sum.over(a, b) / ((b - a) * slotHours))
+	return protocol.Microdollars(p.sums[pool].over(a, b) / ((b - a) * slotHours))
 }

@@ -15,23 +15,37 @@ import (
 type ranking struct {
 	p     *problem
 	lot   Lot
-	ready []candidate           // in order
-	brief []brief               // of the same
-	rest  []rough               // dearer than all that are ready, in no order
+	gpus  float64      // that the job holds
+	brief []brief      // in order
+	made  []*candidate // of the same; nil before somebody asks
+	all   []rough      // of all; those in order first, then dearer ones in no order
+	homes []home       // by menu
+
 	most  protocol.Microdollars // that one of them costs
+	best  int                   // of brief, the cheapest with room paid for, or -1
+	value float64               // that it costs then
+	asked int                   // problem.moved when these were worked out
 }
 
 // A brief is what the price of a candidate is worked out from. The search for
 // prices goes through thousands of them at each step, so they lie close together.
 type brief struct {
-	cost, a, b float64
-	pool       int
+	cost float64
+	a, b float64 // start and finish in slots
+	pool int32   // -1: it holds no GPU
+	now  bool    // it starts now
 }
 
 // A rough candidate is what ranks an option, and where it stands in the lot.
 type rough struct {
 	cost         protocol.Microdollars
 	menu, option int32
+}
+
+// A home is the pool of one model at a menu's site. Most menus have one.
+type home struct {
+	model string
+	pool  int
 }
 
 // firstLook is how many candidates are put in order at first. Each further look
@@ -50,73 +64,91 @@ func (p *problem) rank(l Lot, trust map[string]protocol.Milli, w protocol.Weight
 	for _, m := range l.Menus {
 		n += len(m.Options)
 	}
-	r := &ranking{p: p, lot: l, rest: make([]rough, 0, n)}
+	r := &ranking{p: p, lot: l, gpus: float64(l.Job.GPU()) / 1000, all: make([]rough, 0, n), homes: make([]home, len(l.Menus))}
 	for i, m := range l.Menus {
-		factor, pool, model := trust[m.Site], -1, ""
+		r.homes[i].pool = p.poolOf(l.Job, m.Site, "")
+		factor := trust[m.Site]
 		for j := range m.Options {
-			o := &m.Options[j]
-			if j == 0 || o.Model != model {
-				pool, model = p.poolOf(l.Job, m.Site, o.Model), o.Model
-			}
-			room := protocol.Microdollars(0)
-			if o.Fragment != 0 {
-				room = p.mean(pool, p.position(o.Start), p.position(o.Finish))
-			}
-			t := w.Of(l.Job, *o, room)
-			if o.Start > p.now {
-				_, t.Late = w.Waiting(l.Job, o.Start, o.Finish.Add(slip))
-			}
-			t.Money = scale(t.Money, factor)
-			t.Carbon = scale(t.Carbon, factor)
-			cost := t.Total()
+			cost := r.cost(i, &m.Options[j], factor, w)
 			if j < len(m.Bias) {
 				cost -= abs(cost) * protocol.Microdollars(m.Bias[j]) / 1000
 			}
-			if len(r.rest) == 0 || cost > r.most {
+			if len(r.all) == 0 || cost > r.most {
 				r.most = cost
 			}
-			r.rest = append(r.rest, rough{cost, int32(i), int32(j)})
+			r.all = append(r.all, rough{cost, int32(i), int32(j)})
 		}
 	}
 	return r
 }
 
-// len returns how many candidates there are.
-func (r *ranking) len() int { return len(r.ready) + len(r.rest) }
+// cost returns what an option of a menu counts for, at a site that is trusted so
+// far.
+func (r *ranking) cost(menu int, o *protocol.Option, trust protocol.Milli, w protocol.Weights) protocol.Microdollars {
+	room, finish := protocol.Microdollars(0), o.Finish
+	if o.Fragment != 0 {
+		room = protocol.GPUHours(o.Fragment, o.Finish.Sub(o.Start), r.p.mean(r.pool(menu, o.Model), r.p.position(o.Start), r.p.position(o.Finish)))
+	}
+	if o.Start > r.p.now {
+		finish = finish.Add(slip)
+	}
+	delay, late := w.Waiting(r.lot.Job, o.Start, finish)
+	return scale(o.Money, trust) + scale(w.CarbonCost(o.Carbon), trust) + o.Awake + o.Transfer + room + delay + late
+}
 
-// at returns candidate i by cost, or nil beyond the last.
-func (r *ranking) at(i int) *candidate {
-	for i >= len(r.ready) {
-		if len(r.rest) == 0 {
-			return nil
+// pool returns the pool of which an option would hold GPUs, or -1.
+func (r *ranking) pool(menu int, model string) int {
+	h := &r.homes[menu]
+	if h.model != model {
+		h.model, h.pool = model, r.p.poolOf(r.lot.Job, r.lot.Menus[menu].Site, model)
+	}
+	return h.pool
+}
+
+// len returns how many candidates there are.
+func (r *ranking) len() int { return len(r.all) }
+
+// ready reports whether there is a candidate i, and has it in order then.
+func (r *ranking) ready(i int) bool {
+	for i >= len(r.brief) {
+		if len(r.brief) == len(r.all) {
+			return false
 		}
 		r.look()
 	}
-	return &r.ready[i]
+	return true
+}
+
+// at returns candidate i by cost, or nil beyond the last.
+func (r *ranking) at(i int) *candidate {
+	if !r.ready(i) {
+		return nil
+	}
+	if r.made[i] == nil {
+		r.made[i] = r.candidate(i)
+	}
+	return r.made[i]
 }
 
 // look puts more candidates in order.
 func (r *ranking) look() {
-	n := least(r.rest, min(max(firstLook, len(r.ready)), len(r.rest)))
-	next := r.rest[:n]
+	rest := r.all[len(r.brief):]
+	n := least(rest, min(max(firstLook, len(r.brief)), len(rest)))
+	next := rest[:n]
 	slices.SortFunc(next, r.compare)
-	r.ready = slices.Grow(r.ready, n)
 	r.brief = slices.Grow(r.brief, n)
 	for _, x := range next {
-		k := r.candidate(x)
-		r.ready = append(r.ready, k)
-		r.brief = append(r.brief, brief{float64(k.cost), k.a, k.b, k.pool})
+		o := &r.lot.Menus[x.menu].Options[x.option]
+		r.brief = append(r.brief, brief{float64(x.cost), r.p.position(o.Start), r.p.position(o.Finish), int32(r.pool(int(x.menu), o.Model)), o.Start <= r.p.now})
 	}
-	r.rest = r.rest[n:]
+	r.made = append(r.made, make([]*candidate, n)...)
 }
 
-// candidate works out what choosing needs to know of an option.
-func (r *ranking) candidate(x rough) candidate {
+// candidate works out what is told of an option.
+func (r *ranking) candidate(i int) *candidate {
+	x, k := r.all[i], &r.brief[i]
 	m := &r.lot.Menus[x.menu]
-	k := candidate{Option: &m.Options[x.option], site: m.Site, gpu: r.lot.Job.GPU(), cost: x.cost}
-	k.pool = r.p.poolOf(r.lot.Job, m.Site, k.Model)
-	k.a, k.b = r.p.position(k.Start), r.p.position(k.Finish)
-	return k
+	return &candidate{Option: &m.Options[x.option], site: m.Site, gpu: r.lot.Job.GPU(), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
 }
 
 // compare orders candidates by cost. Equal costs are told apart by finish, site,

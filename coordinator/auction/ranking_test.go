@@ -24,7 +24,7 @@ func TestARankingIsInOrderHoweverFarOneLooks(t *testing.T) {
 			r.Sites = append(r.Sites, Site{Name: name, Trust: 1000, Room: []protocol.Room{hourly("V100", 1000, 1000)}})
 		}
 		k := newProblem(r, nil, &prices{}).lots[0]
-		want := slices.Clone(k.rest)
+		want := slices.Clone(k.all)
 		slices.SortFunc(want, k.compare)
 		for i, x := range want {
 			got := k.at(i)

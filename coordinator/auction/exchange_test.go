@@ -1,0 +1,92 @@
+package auction
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// One GPU: b has the dear hour, and a is in the one that it wants. Only both
+// together can do better.
+func TestALotMakesWayIfThatCostsLess(t *testing.T) {
+	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	early, mid, late := option("V100", 0, 1, 1), option("V100", 2, 3, 2), option("V100", 5, 6, 9)
+	dear := option("V100", 2, 3, 10)
+	for _, c := range []struct {
+		name     string
+		other    protocol.Option
+		priority int
+		want     []int
+	}{
+		{"a's other hour costs less than b saves", mid, 0, []int{1, 0}},
+		{"it costs more", dear, 0, []int{0, 1}},
+		{"a goes first", mid, 1, []int{0, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := lot("a", 1, m(early, c.other)), lot("b", 1, m(early, late))
+			a.Job.Priority = c.priority
+			p := newProblem(round([]Lot{a, b}, oslo()), nil, &prices{})
+			p.answer(make([]line, len(p.pools))) // puts the options in order
+			if got := p.exchange([]int{0, 1}, []int{0, 1}); !slices.Equal(got, c.want) {
+				t.Errorf("options %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnExchangeFitsAndNeverCostsMore(t *testing.T) {
+	better := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRound(t, 12)
+		if rapid.Bool().Draw(t, "crowd") {
+			r = crowd(rapid.IntRange(10, 40).Draw(t, "jobs"), rapid.IntRange(2, 5).Draw(t, "sites"), 3, 1)
+		}
+		p := newProblem(r, nil, &prices{})
+		p.searchPrices(20)
+		order := p.byRegret()
+		one := p.choices(order, p.rooms(), free)
+		two := p.exchange(order, one)
+		if !fit(r, p, two) {
+			t.Fatalf("choices %v do not fit", two)
+		}
+		x, without := cost(p, one)
+		y, left := cost(p, two)
+		if left > without || left == without && y > x+1e-9 {
+			t.Fatalf("%d lots without an option and %g dollars became %d and %g", without, x, left, y)
+		}
+		if left < without || y < x-1e-9 {
+			better++
+		}
+	})
+	if better == 0 {
+		t.Error("no exchange was ever better")
+	}
+}
+
+// What is remembered and what is left out of sight is what going through all
+// options by hand finds.
+func TestAFavouriteIsTheCheapestOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRound(t, 8)
+		p := newProblem(r, nil, &prices{})
+		for range 2 {
+			for i, l := range p.lots {
+				want := math.Inf(1)
+				for c := range l.len() {
+					k := l.at(c)
+					want = min(want, float64(k.cost)+p.shadow(k))
+				}
+				for range 2 {
+					if c, got := p.favourite(i); got != want || c >= 0 && p.paid(i, c) != want {
+						t.Fatalf("lot %d: option %d at %g, want one at %g", i, c, got, want)
+					}
+				}
+			}
+			p.searchPrices(10)
+		}
+	})
+}
