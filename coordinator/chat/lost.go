@@ -55,11 +55,14 @@ var carriers = []carrier{
 	{"DUR", "the length of time", func(q Query) bool { return q.Long != 0 || q.Within != 0 }},
 	{"AT", "the time", timed},
 	{"WIN", "the time", timed},
-	{"SITE", "the site", func(q Query) bool { return q.Site != "" }},
+	{"SITE", "the site", func(q Query) bool { return q.Site != "" || q.Ask == "reprice" }},
 	{"TENANT", "the tenant", func(q Query) bool { return q.Tenant != "" }},
 	{"JOB", "the job", func(q Query) bool { return q.Job != "" }},
 	{"not", "\"not\"", among(denials)},
 	{"who", "who", func(q Query) bool { return q.By != "" || !slices.Contains(sums, q.Ask) }},
+	{"total", "a total", func(q Query) bool {
+		return !slices.Contains([]string{"intensity", "price", "greenest", "cheapest", "dirtiest", "top"}, q.Ask)
+	}},
 	{"future", "the time to come", func(q Query) bool { return !slices.Contains(present, q.Ask) || q.At != 0 }},
 }
 
@@ -80,6 +83,9 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	}
 	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) {
 		names = append(names, "one of the quantities")
+	}
+	if q.Metric == "cost" && r.said.has("kwh") {
+		names = append(names, "kWh")
 	}
 	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.said.has("carbon") && r.said.has("energy") {
 		names = append(names, "one quantity for another")
@@ -106,6 +112,12 @@ func left(lost []string, q Query) *Answer {
 // if the others make a question of their own. A "must" in a question is none of
 // the words that ask for a rule: "why must it wait".
 func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
+	if f.ask == "!legislate" && r.asks && (r.slots.Job != "" || r.slots.Decision != 0) {
+		rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, "legislate") })
+		if found := best(rest); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
+			return Query{}, l.missing(&reading{said: rest, slots: r.slots})
+		}
+	}
 	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
 		return Query{}, nil
 	}

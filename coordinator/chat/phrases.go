@@ -13,6 +13,9 @@ var phrases, longest = func() (map[string][]string, int) {
 		if concept == "best" && slices.ContainsFunc(strings.Fields(phrase), func(w string) bool { return slices.Contains(timely, w) }) {
 			concept = "besttime"
 		}
+		if concept == "wait" && slices.ContainsFunc(strings.Fields(phrase), func(w string) bool { return slices.Contains(nominal, w) }) {
+			all[phrase] = append(all[phrase], "waitnoun")
+		}
 		if !slices.Contains(all[phrase], concept) {
 			all[phrase] = append(all[phrase], concept)
 			most = max(most, len(strings.Fields(phrase)))
@@ -44,3 +47,6 @@ var fold = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "
 
 // timely are words that make what is best a time.
 var timely = strings.Fields("hour hours time moment slot window day start when begin launch submit run send stunde zeitpunkt")
+
+// nominal are words that make a wait a length of time, and not who waits.
+var nominal = strings.Fields("wait waits time times delay duration period waiting-time wartezeit wartezeiten latency")

@@ -66,6 +66,8 @@ func (r *reading) metric(mine map[string]bool) string {
 // to it, so that a query has one form.
 func (q Query) settle(mine map[string]bool, r *reading) Query {
 	switch q.Ask {
+	case "reprice": // its answer says who wins
+		q.Site = ""
 	case "elsewhere-at":
 		if r.rejected == q.Site && q.Other != "" {
 			q.Site = q.Other

@@ -27,7 +27,7 @@ __: of the federation, of the fleet, on the fleet, for the fleet, across the fle
 __: by any chance
 __: turns out to be, please tell, i guess, i suppose, i think, i believe, it seems, as far as you know, a bit
 __: a little
-__: taken together, all together, all in all, all of them, every one of them, every single, altogether now, of them
+__: all of them, every one of them, every single, of them
 __: at all, so to speak, in your records, according to the record, according to the ledger, in the ledger, on record
 __: can you explain me, machine park, on which machines, the system, in terms of, with respect to, with regard to
 __: regarding, concerning, when it comes to, as regards, as for, in respect of, speaking of, on the subject of
@@ -172,9 +172,9 @@ differ: ahead of, in which term, which component separates, what separates, gap 
 differ: cost difference
 differ: difference in price, price difference, which part of the cost, what part of the cost, which cost part
 differ: biggest gap
-differ: made it better than, better than, beat, beats, win over, won over, win against, won against, prevail over
+differ: made it better than, better than, beat, beats, prevail over
 differ: win out over
-differ: won out over, edge, edge over, the edge over, advantage over, lead over
+differ: edge, edge over, the edge over, advantage over, lead over
 differ: head to head
 differ: side by side, next to, how differ, how different, distinction, distinguish, contrast between, decisive term
 if: had, simulate, simulation, simulation of, in the case that, in case of, supposing
@@ -355,4 +355,28 @@ long: how long before, how long since
 why: understand, i would love to understand, to understand, want to understand, i want to understand, love to understand
 slack: plus
 without: is out, was out, were out, be out, been out, is away, was away, be away
+kind: longest job, longest jobs, shortest job, shortest jobs, heaviest job, heaviest jobs, the longest job, oldest job
+kind: newest job, oldest jobs, newest jobs, latest job, first job, last job
+pends: waiting, is waiting, are waiting, queued, are queued, is queued, queueing, queuing
+kwh: kwh, mwh, gwh, wh, kilowatt hours, kilowatt-hours, kilowatthours, megawatt hours, watt hours, in kwh, kwhs
+instead: win over, won over, win out over, won out over, wins over, wins out over, win against, won against, prevail over
+why: deciding reason, deciding reason for, the deciding reason, what led you to, led you to, led to, defend, ask why
+why: what was the deciding reason, what was the main reason, main reason, main reason for, the main reason
+__: morning, good morning, good evening, good afternoon, check, check whether, check if, my users, users ask, my boss asks
+__: whether, so then
+differ: how far apart, far apart, how close, how close were
+hinder: what gives, taking so long, what is taking, so long, taking it so long
+unable: would not take, will not take, failed to get, failed to win, fail to get, fail to win, did not bid for
+without: off the list, off the list for
+if: repeat, repeat the run, as if, re-do, if only
+summary: how did the market do, how did the market go, how is the market doing, how has the market done, in short
+bytenant: tenant-wise, team-wise, customer-wise
+bysite: site-wise, location-wise
+ourenergy: energy we bought, we bought, the energy we bought, the power we bought, power we bought, electricity we bought
+end: through
+report: sending reports, sends reports, send reports, sending data, sends data, still sending
+greenest: greenest spot, cleanest spot, greenest corner
+cheapest: cheapest spot
+used: needed
+underbid: less than they used, less than they use, less than they then used, less than it used, less than used
 `

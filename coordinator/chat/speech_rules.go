@@ -190,7 +190,7 @@ happened: do anything, did anything happen, anything happening, anything happen,
 happened: things happened, things that happened, all that happened, everything that happened, what was up
 happened: what was new, what is new, news, new events, newest events, incident, incidents, happenings, occurrence
 happened: occurrences, what was done, was done, took place, was going on, was up, coordinator do, coordinator doing
-happened: scheduler do, scheduler doing, market do, market doing, up to, actions, proceedings, moves, logs, log
+happened: scheduler do, scheduler doing, market doing, up to, actions, proceedings, moves, logs, log
 happened: event log for, protocol, minutes of
 advice: could have been faster, have been faster, been faster, be faster, be quicker, been quicker, be cheaper
 advice: be sooner, start earlier, starts earlier, start sooner, starts sooner, start faster, starts faster

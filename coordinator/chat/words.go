@@ -7,7 +7,8 @@ const lexicon = `
 _: a an the of for to in on by as is was were are am be been being do does did has have had having shall it its
 _: this that these those there then so
 _: please me my mine our ours we us i you your tell show give say get just really exactly currently still one ones
-_: and with from s thing things kind much what's about each any some every all altogether overall in total effect
+total: total, altogether, overall, in total, in all, all in all, all together, taken together, sum, sum of, grand total
+_: and with from s thing things kind much what's about each any some every all in effect
 _: effects getting anyone anybody anything grid
 _: utc cent value figure figures amount number id name called
 __: ve got, have got, i got, i have got, that day, if you please, by the way, on earth, the heck, the hell, out there
