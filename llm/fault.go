@@ -30,6 +30,8 @@ type Error struct {
 	Status int           // of HTTP; 0: there was none
 	Retry  time.Duration // the server asks not to be asked again before; 0: it does not say
 	Detail string        // for people; printable, short, without the key
+
+	ended error // of the context, if that is why
 }
 
 func (e *Error) Error() string {
@@ -39,6 +41,10 @@ func (e *Error) Error() string {
 	}
 	return s + ": " + e.Detail
 }
+
+// Unwrap returns why the context ended, of what came too late: so errors.Is finds
+// context.DeadlineExceeded, which the library's own errors hide.
+func (e *Error) Unwrap() error { return e.ended }
 
 // Is lets errors.Is compare the fault alone.
 func (e *Error) Is(target error) bool {
@@ -72,14 +78,11 @@ func (k Key) scrub(s string) string {
 	return strings.ReplaceAll(s, string(k), "***")
 }
 
-// clean returns the beginning of s as a line that a terminal may show.
+// clean returns s as a line that a terminal may show.
 func clean(s string) string {
-	const most = 300
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case b.Len() >= most:
-			return b.String() + "..."
 		case unicode.IsPrint(r) && r != unicode.ReplacementChar:
 			b.WriteRune(r)
 		case unicode.IsSpace(r):
@@ -87,4 +90,15 @@ func clean(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// told returns the beginning of a text from outside, for people. The key is taken
+// out before it is cut, so that no part of one is left at the end.
+func (k Key) told(s string) string {
+	const most = 300
+	s = k.scrub(clean(s))
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }

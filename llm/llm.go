@@ -177,9 +177,9 @@ func (m *Model) explain(ctx context.Context, err error) error {
 		e = &Error{Fault: Garbled, Detail: err.Error()}
 	}
 	if ctx.Err() != nil { // the library rewrites the error of a context that ended
-		e = &Error{Fault: Late, Detail: "no whole reply in time"}
+		e = &Error{Fault: Late, Detail: "no whole reply in time", ended: ctx.Err()}
 	}
-	e.Detail = m.cfg.Key.scrub(clean(e.Detail))
+	e.Detail = m.cfg.Key.told(e.Detail)
 	return e
 }
 

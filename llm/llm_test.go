@@ -50,6 +50,8 @@ func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 		bads := rogue.Faults()
 		if api == llm.OpenAI {
 			bads = append(bads, rogue.OfOpenAI()...)
+		} else {
+			bads = append(bads, rogue.OfAnthropic()...)
 		}
 		for _, bad := range bads {
 			t.Run(fmt.Sprint(api, "/", bad.Name), func(t *testing.T) {
@@ -64,6 +66,9 @@ func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 				var e *llm.Error
 				if !errors.As(err, &e) || string(e.Fault) != bad.Fault || r != (llm.Reply{}) {
 					t.Fatalf("Ask = %+v, %v; want fault %s", r, err, bad.Fault)
+				}
+				if late := bad.Fault == "late"; errors.Is(err, context.DeadlineExceeded) != late {
+					t.Errorf("errors.Is(%v, DeadlineExceeded) is %v", err, !late)
 				}
 				if strings.HasPrefix(bad.Name, "answers 429") && (e.Status != 429 || e.Retry != 7*time.Second) {
 					t.Errorf("%+v: want status 429, and 7 s", e)
@@ -232,6 +237,64 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://[::1]:1/v1", "https://host/v1"} {
 		if _, err := llm.Open(llm.Config{URL: url, Model: "m", Key: secret}); err != nil {
 			t.Errorf("Open(%s) = %v", url, err)
+		}
+	}
+}
+
+// A caller that sets no deadline waits no longer than was configured.
+func TestWithoutADeadlineTheConfiguredWaitHolds(t *testing.T) {
+	for _, api := range apis {
+		for _, bad := range rogue.Faults()[:3] {
+			m, _ := serve(t, api, bad.Do, func(c *llm.Config) { c.Wait = 50 * time.Millisecond })
+			if _, err := m.Ask(context.Background(), prompt); !errors.Is(err, &llm.Error{Fault: llm.Late}) {
+				t.Errorf("%s: %s: Ask = %v; want late", api, bad.Name, err)
+			}
+		}
+	}
+}
+
+// A cap on bytes holds whatever the reply claims of its length.
+func TestNoMoreThanTheCapIsRead(t *testing.T) {
+	for _, api := range apis {
+		for _, size := range []int{900, 5000} {
+			m, _ := serve(t, api, rogue.Say(strings.Repeat("a", size)), func(c *llm.Config) { c.MaxReply = 2000 })
+			p := prompt
+			p.Schema = nil
+			r, err := m.Ask(t.Context(), p)
+			if big := size > 2000; errors.Is(err, &llm.Error{Fault: llm.TooBig}) != big || !big && len(r.Text) != size {
+				t.Errorf("%s: %d bytes under a cap of 2000: %d, %v", api, size, len(r.Text), err)
+			}
+		}
+	}
+}
+
+// A key at the place where a long error is cut leaves no part of itself.
+func TestACutErrorHoldsNoPartOfTheKey(t *testing.T) {
+	for _, api := range apis {
+		for pad := 280; pad < 305; pad++ {
+			m, _ := serve(t, api, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+				http.Error(w, strings.Repeat("x", pad)+string(secret)+strings.Repeat("y", 50), http.StatusBadRequest)
+			})
+			if _, err := m.Ask(t.Context(), prompt); err == nil || strings.Contains(err.Error(), string(secret[:4])) {
+				t.Errorf("%s: after %d bytes: %v", api, pad, err)
+			}
+		}
+	}
+}
+
+// panics is a transport that does what a library must not.
+type panics struct{}
+
+func (panics) RoundTrip(*http.Request) (*http.Response, error) {
+	panic("nil pointer, with " + string(secret))
+}
+
+func TestAPanicIsAnError(t *testing.T) {
+	for _, api := range apis {
+		m, _ := serve(t, api, rogue.Say("{}"), func(c *llm.Config) { c.Transport = panics{} })
+		_, err := m.Ask(t.Context(), prompt)
+		if !errors.Is(err, &llm.Error{Fault: llm.Garbled}) || !strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error(), string(secret)) {
+			t.Errorf("%s: Ask = %v", api, err)
 		}
 	}
 }

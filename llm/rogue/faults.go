@@ -36,6 +36,12 @@ func Faults() []Bad {
 		{"closes at once", "unreachable", func(http.ResponseWriter, *http.Request, []byte) { panic(http.ErrAbortHandler) }},
 		{"streams though not asked to", "garbled", stream(`{"choices":[{"delta":{"content":"The site is "}}]}`)},
 		{"streams an error", "garbled", stream(`{"choices":[{"delta":{"content":"The "}}]}`, `{"error":{"message":"overloaded"}}`, "[DONE]")},
+		{"streams HTML", "garbled", stream("<html><body>gateway</body></html>", "[DONE]")},
+		{"streams a line of a hundred kilobytes", "garbled", stream(`{"choices":[{"delta":{"content":"` + strings.Repeat("a", 100_000) + `"}}]}`)},
+		{"streams tool calls in turns", "garbled", stream(
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\""}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"{\"y\""}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"type":"function","function":{"arguments":":1}"}}]}}]}`, "[DONE]")},
 		{"answers with HTML", "garbled", func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 			write(w, "text/html", http.StatusOK, "<html><body>gateway</body></html>")
 		}},
@@ -81,6 +87,17 @@ func OfOpenAI() []Bad {
 		{"calls a tool with what is no JSON", "tool-call", Raw(`{"choices":[{"message":{"role":"assistant","content":"{}","tool_calls":[{"id":"c","type":"function","function":{"name":"award","arguments":"award it"}}]},"finish_reason":"tool_calls"}]}`)},
 		{"refuses", "declined", Raw(`{"choices":[{"message":{"role":"assistant","content":null,"refusal":"I cannot choose"},"finish_reason":"stop"}]}`)},
 		{"says its content as an object", "garbled", Raw(`{"choices":[{"message":{"role":"assistant","content":{"choice":"k1"}},"finish_reason":"stop"}]}`)},
+	}
+}
+
+// OfAnthropic returns ways to misbehave that its format alone has.
+func OfAnthropic() []Bad {
+	return []Bad{
+		{"uses a tool", "tool-call", Raw(`{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"award","input":{}}],"stop_reason":"tool_use"}`)},
+		{"uses a tool after a text", "tool-call", Raw(`{"type":"message","role":"assistant","content":[{"type":"text","text":"{}"},{"type":"tool_use","id":"t","name":"award","input":{}}],"stop_reason":"tool_use"}`)},
+		{"answers with an error of its own kind", "status", Raw(`{"type":"error","error":{"type":"overloaded_error","message":"overloaded"}}`)},
+		{"says its content as text", "garbled", Raw(`{"type":"message","role":"assistant","content":"{}","stop_reason":"end_turn"}`)},
+		{"has a block of no known kind", "garbled", Raw(`{"type":"message","role":"assistant","content":[{"type":"hologram"}],"stop_reason":"end_turn"}`)},
 	}
 }
 
