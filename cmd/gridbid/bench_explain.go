@@ -45,7 +45,7 @@ models are scripts that lie, and servers on loopback that misbehave.
   auctions    so many random auctions under hostile judges: every award is held
               to what was offered, to the band and to the purse
   hang        a live market beside a server that hangs: how long after its
-              budget awards are said
+              budget awards are said, each beside a bare timer of its own
   days        a day with the model's port closed, beside every fault of a
               server, and from its verdicts without the model
 
@@ -187,7 +187,7 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 		return nil, err
 	}
 	fmt.Fprintln(talk)
-	hang, err := attack.Hang(ctx, 60)
+	hang, err := attack.Hang(ctx, 300)
 	if err != nil {
 		return nil, err
 	}

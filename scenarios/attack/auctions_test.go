@@ -27,13 +27,56 @@ func TestAuctionsHold(t *testing.T) {
 }
 
 // The bound in time is measured by gridbid bench explain; here the path must
-// work on a busy machine.
+// work on a busy machine, and a market that is slower than it may be has to be seen.
 func TestAHangingServerCostsTheBudget(t *testing.T) {
-	row, err := Hang(t.Context(), 6)
-	if err != nil || row.Detail == "" {
-		t.Fatal(row, err)
+	all, err := hung(t.Context(), 6, nil)
+	if err != nil || len(all) < 6 {
+		t.Fatal(all, err)
 	}
-	t.Log(row.Detail)
+	_, detail := prompt(all)
+	t.Log(detail)
+	all, err = hung(t.Context(), 6, func() { time.Sleep(2 * grace) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, detail := prompt(all); held {
+		t.Errorf("a market that takes %v longer is let through: %s", 2*grace, detail)
+	}
+}
+
+func TestOnlyWhatIsOursCountsAsLate(t *testing.T) {
+	made := func(of func(i int) waited) (all []waited) {
+		for i := range 300 {
+			all = append(all, of(i))
+		}
+		return all
+	}
+	const ms = time.Millisecond
+	for _, tc := range []struct {
+		name string
+		all  []waited
+		held bool
+	}{
+		{"in time", made(func(i int) waited { return waited{time.Duration(i%3) * ms, ms} }), true},
+		{"a machine that stalls", made(func(i int) waited { stall := time.Duration(i%10) * 20 * ms; return waited{stall + 2*ms, stall} }), true},
+		{"always a little late", made(func(i int) waited { return waited{12 * ms, ms} }), false},
+		{"late each fiftieth time", made(func(i int) waited {
+			if i%50 == 0 {
+				return waited{60 * ms, ms}
+			}
+			return waited{ms, ms}
+		}), false},
+		{"late once", made(func(i int) waited {
+			if i == 7 {
+				return waited{60 * ms, ms}
+			}
+			return waited{ms, ms}
+		}), true},
+	} {
+		if held, detail := prompt(tc.all); held != tc.held {
+			t.Errorf("%s: held is %v: %s", tc.name, held, detail)
+		}
+	}
 }
 
 // The instruments, tried by what must not be: each has to see it.
