@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -15,7 +12,6 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/diary"
-	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -146,14 +142,6 @@ func showAll(a chat.Answer, out io.Writer) error {
 
 // readRun reads a ledger, and the totals that lie beside it if there are any.
 func readRun(path string, talk io.Writer) (*chat.Log, error) {
-	var totals []record.Totals
-	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &totals)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(talk, "Policies cannot be compared: %v\n", err)
-	}
-	log := chat.New(totals)
+	log := chat.New(totalsBeside(path, talk))
 	return log, readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); return nil })
 }

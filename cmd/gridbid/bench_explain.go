@@ -38,10 +38,14 @@ models are scripts that lie, and servers on loopback that misbehave.
   questions   every question of --questions, asked of a run: how many are read
               right; declined, which costs a second try; or wrong, which must
               not be. Names of the run stand in place of $D, $J and the like
-  grounding   every figure, time and name in every answer, and in what why says of
-              every job, held to figures with an origin and to the record
-  attacks     every attack of --adversarial, on every surface: names, notes and
-              questions; bids that cannot be true; servers that misbehave
+  grounding   every figure, time and name in every answer, in what why says of every
+              job, in a talk, on the page and its cards, in what tools for models
+              print and in the page of a replay, held to figures with an origin and
+              to the record; counted by surface
+  attacks     every attack of --adversarial: names, notes and questions; bids that
+              cannot be true; servers that misbehave. Each is looked for in prompts,
+              ledger, why, records, answers, policies, page, charts, tools for
+              models, the page of a replay and logs; counted by attack and surface
   auctions    so many random auctions under hostile judges: every award is held
               to what was offered, to the band and to the purse
   hang        a live market beside a server that hangs: how long after its
@@ -122,9 +126,12 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 	if err != nil {
 		return nil, nil, err
 	}
-	log, book := chat.New(nil), record.New(record.Config{})
+	totals := totalsBeside(path, talk)
+	log, book := chat.New(totals), record.New(record.Config{})
 	var first, last protocol.Time
+	var said []protocol.Message
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
+		said = append(said, m)
 		log.Add(m)
 		book.Add(m)
 		if first == 0 || m.At < first {
@@ -135,9 +142,12 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 	}); err != nil {
 		return nil, nil, err
 	}
-	log.Set(onceEach(stageOf(ctx, path, talk)))
+	stage := onceEach(stageOf(ctx, path, talk))
+	log.Set(stage)
 	read := bench.Explain(log, book, all)
-	return read, bench.NewGround(log, first, last).Grounds(read), nil
+	ground := bench.NewGround(log, first, last)
+	more, err := ground.Surfaces(ctx, said, stage, totals, read)
+	return read, append(ground.Grounds(read), more...), err
 }
 
 // onceEach keeps what came of each day: other words for a question replay it no

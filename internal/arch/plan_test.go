@@ -102,7 +102,7 @@ var plan = []line{
 	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
-	{"scenarios/bench", shell, "internal/strict bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase scenarios scenarios/bound scenarios/script", "", "many replays in one table; it judges nothing itself"},
+	{"scenarios/bench", shell, "internal/strict bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/diary coordinator/follow coordinator/mcp coordinator/web scenarios scenarios/bound scenarios/script scenarios/report", "", "many replays in one table; it judges nothing itself"},
 
 	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
 	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market coordinator/summary scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},

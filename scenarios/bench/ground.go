@@ -125,6 +125,10 @@ func (g *Ground) Check(asked string, a chat.Answer) (claims int, loose []Loose) 
 	if a.Query == nil { // given back: names that it may have meant
 		loose = slices.DeleteFunc(loose, func(x Loose) bool { return x.Why == elsewhere || strings.Contains(asked, x.Claim) })
 	}
+	for _, more := range a.More {
+		n, bad := g.Check(asked, more)
+		claims, loose = claims+n, append(loose, bad...)
+	}
 	if a.Table == nil {
 		return claims, loose
 	}
