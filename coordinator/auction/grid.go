@@ -50,7 +50,8 @@ func position(t, from protocol.Time) float64 {
 }
 
 // A sum holds the running sum of a line of hourly rates, so that what any span
-// of time costs takes two looks.
+// of time costs takes two looks. The last value is never counted: over looks past
+// the end of the plan, at nothing of it.
 type sum [horizon + 2]float64
 
 // accumulate makes s the running sum of rates, each of them per hour.
@@ -58,7 +59,6 @@ func (s *sum) accumulate(rates *line) {
 	for i, r := range rates {
 		s[i+1] = s[i] + float64(r*slotHours)
 	}
-	s[horizon+1] = s[horizon]
 }
 
 // over returns the sum between two positions.

@@ -49,6 +49,11 @@ func drawRound(t *rapid.T, most int) Round {
 			for range 4 {
 				room.Free = append(room.Free, protocol.Milli(rapid.Int64Range(0, int64(total)).Draw(t, "free")))
 			}
+			if rapid.Bool().Draw(t, "kept") {
+				for _, v := range room.Free {
+					room.Open = append(room.Open, protocol.Milli(rapid.Int64Range(0, int64(v)).Draw(t, "open")))
+				}
+			}
 			s.Room = append(s.Room, room)
 		}
 		r.Sites = append(r.Sites, s)
