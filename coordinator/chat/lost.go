@@ -28,6 +28,14 @@ var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-c
 // sums are asks whose answer names nobody.
 var sums = []string{"bill", "mix", "waits", "waited", "held", "times", "where", "saved"}
 
+// lists are asks that go over jobs, and by one thing at most.
+var lists = []string{"bill", "late", "waits", "top", "jobs"}
+
+// either reports whether each word that has a concept may be something else.
+func (r *reading) either(concept string) bool {
+	return !slices.ContainsFunc(r.said, func(word []string) bool { return len(word) == 1 && word[0] == concept })
+}
+
 // present are asks of what is, or was.
 var present = []string{"bill", "mix", "waits", "intensity", "price", "greenest", "cheapest", "dirtiest", "free", "block", "power", "late", "jobs", "pending", "shares", "activity"}
 
@@ -78,6 +86,12 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 			names = append(names, c.name)
 		}
 	}
+	for _, noun := range []string{"sites", "tenants"} {
+		one := map[string]string{"sites": q.Site, "tenants": q.Tenant}[noun]
+		if r.said.has(noun) && one == "" && q.By+"s" != noun && slices.Contains(lists, q.Ask) && !r.either(noun) {
+			names = append(names, "the "+noun)
+		}
+	}
 	if r.slots.Within != 0 && q.Within == 0 {
 		names = append(names, "the length of time")
 	}
@@ -112,8 +126,8 @@ func left(lost []string, q Query) *Answer {
 // if the others make a question of their own. A "must" in a question is none of
 // the words that ask for a rule: "why must it wait".
 func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
-	if f.ask == "!legislate" && r.asks && (r.slots.Job != "" || r.slots.Decision != 0) {
-		rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, "legislate") })
+	if r.asks && (f.ask == "!legislate" && (r.slots.Job != "" || r.slots.Decision != 0) || f.ask == "!act" && r.said.has("if")) {
+		rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
 		if found := best(rest); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
 			return Query{}, l.missing(&reading{said: rest, slots: r.slots})
 		}

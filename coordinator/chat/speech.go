@@ -19,7 +19,7 @@ __: if you could
 __: could i have, can i see, let me see, let me know, let us see, walk me to, do we know, do we have
 __: is it possible to
 __: i am interested in, interested in, on average please, to be honest, in the end, at the end, at the end of the day
-__: first of all, one more, one more thing, another question, another one, next question, quick one, on my screen
+__: first of all, one more thing, another question, another one, next question, quick one, on my screen
 __: here is one, in detail, in details, in one line, in a table, as a table, as a list, as a chart, as a graph
 __: in numbers
 __: in figures, the fleet, the federation
@@ -379,4 +379,13 @@ greenest: greenest spot, cleanest spot, greenest corner
 cheapest: cheapest spot
 used: needed
 underbid: less than they used, less than they use, less than they then used, less than it used, less than used
+kind: of the biggest job, of the largest job, of the most expensive job, of the cheapest job, of the dirtiest job
+kind: of the greenest job, of the smallest job, the biggest job of, the largest job of
+__: any clue, clue, why ever, to date, till date, up to date figures, until today, letting, might, have a look, look up
+why: motivation, motivation for, motive for, reconstruct why, reconstruct, why ever
+late: overrun, overran, overruns, overrunning
+wait: until a job starts, until jobs start, until a job starts running, until it gets to run
+place: handle, handled, handles, serve, served
+fairshare: treated unfairly, treated badly, unfairly, unfairly treated, being treated unfairly, being treated fairly
+breakeven: become the winner, becomes the winner, became the winner
 `
