@@ -1,6 +1,7 @@
 // Package shift has the rules of the literature that move a job in time: to the
 // hour of least intensity, to the best run of hours, to the hour that saves
-// most for the wait, or into pieces between which it sleeps.
+// most for the wait, into pieces between which it sleeps, or
+// onto more workers while it is clean.
 //
 // Each rule is one pure function of a [Curve], which says what is known of the
 // hours ahead. Given the true future they give the figures that were published
@@ -14,5 +15,6 @@
 //   - [Threshold] with [Below]: Ecovisor (Souza et al., ASPLOS 2023), as GAIA
 //     runs it;
 //   - [LowestWindow] with the true length, and [Cheapest]: Let's Wait Awhile
-//     (Wiesner et al., Middleware 2021), non-interrupting and interrupting.
+//     (Wiesner et al., Middleware 2021), non-interrupting and interrupting;
+//   - [Elastic]: CarbonScaler (Hanafy et al., SIGMETRICS 2024).
 package shift
