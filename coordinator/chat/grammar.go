@@ -141,7 +141,7 @@ var rules = []rule{
 	{"without", "if not SITE " + target, "place run used which where happened"},
 	{"without", "if unable SITE " + target, "next runnerup which sites place run where bids"},
 	{"without", "without SITE " + target, "next runnerup not if place run where legislate bids change which happened now"},
-	{"slack", "extra " + target, "only where which run hourword greenest cheapest carbon cost emit save DUR slack wait if many run start canwait defer change helped happened late more deadline place best"},
+	{"slack", "extra " + target, "where which run hourword greenest cheapest carbon cost emit save DUR slack wait if many run start canwait defer change helped happened late more deadline place best"},
 	{"slack", "slack|if|wait|helped DUR " + target, "greenest cheapest wait slack if many run start canwait defer change helped happened late more deadline"},
 	{"unbound", "residency " + target, "differ helped cheapest greenest without if SITE place run where legislate change data cost carbon not unable happened rules which energy rulewords save emit many sites if"},
 	{"day-without", "not SITE if", "WIN run jobs place policy happened"},

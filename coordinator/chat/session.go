@@ -71,6 +71,9 @@ func (s *Session) ask(question string) Answer {
 	if back == nil {
 		return s.log.Answer(q)
 	}
+	if q, ok := s.swapped(question); ok { // "at 13:00?", "of vision?"
+		return s.log.Answer(q)
+	}
 	if back.lacks == "JOB" && known {
 		if q, again := s.log.Parse(question + " for " + s.target.target()); again == nil {
 			return s.log.Answer(q)
@@ -108,9 +111,14 @@ func (s *Session) changed(question string) (Query, bool) {
 	if s.last.Ask == "" || i < 0 {
 		return Query{}, false
 	}
-	rest := question[len(markers[i])+1:]
+	return s.swapped(question[len(markers[i])+1:])
+}
+
+// swapped puts what a few words say into the last query; false if one of them
+// says nothing that it has a place for.
+func (s *Session) swapped(words string) (Query, bool) {
 	r := &reading{}
-	if back := r.read(s.log, s.log.names().split(rest)); back != nil || len(r.unknown) > 0 {
+	if back := r.read(s.log, s.log.names().split(words)); s.last.Ask == "" || back != nil || len(r.unknown) > 0 {
 		return Query{}, false
 	}
 	q := s.last

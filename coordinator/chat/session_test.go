@@ -16,6 +16,8 @@ func TestAQuestionMayLeanOnTheOneBefore(t *testing.T) {
 			{"and on 2022-04-13", "energy used by tenant from 2022-04-13T00:00:00Z to 2022-04-14T00:00:00Z"}},
 		{{"greenest site at 12:30", "greenest site at 2022-04-13T12:30:00Z"}, {"and at 13:30?", "greenest site at 2022-04-13T13:30:00Z"}},
 		{{"carbon intensity at oslo", "carbon intensity at site oslo"}, {"what about lyon", "carbon intensity at site lyon"}},
+		{{"free gpus at 13:00", "free gpus at 2022-04-13T13:00:00Z"}, {"at 14:00?", "free gpus at 2022-04-13T14:00:00Z"}, {"lyon?", "free gpus at site lyon at 2022-04-13T14:00:00Z"}},
+		{{"late jobs", "late jobs"}, {"of vision?", "late jobs of tenant vision"}, {"of the moon?", ""}},
 		{{"why not lyon?", ""}},                          // nothing was spoken of
 		{{"late jobs", "late jobs"}, {"and trees?", ""}}, // no part of the question before
 		{{"explain D-2", "why D-2"}, {"who bid on it", "list the bids for D-2"}},

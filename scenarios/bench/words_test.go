@@ -134,3 +134,32 @@ func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
 	}
 	held(t, "slips", Explain(l, b, slips))
 }
+
+// Words that set a limit make any question another one: it is read otherwise
+// than without them, or given back.
+func TestALimitIsNeverLost(t *testing.T) {
+	l, b := asked(t)
+	l.Set(chat.Stage{Policies: scenarios.Policies()})
+	limits := []string{
+		"only for the late ones", "but not at $S", "without the late ones", "for jobs with 8 GPUs", "per GPU", "excluding idle", "for the second time",
+		"compared with $T", "in percent", "more than once", "by less than an hour", "next week", "except the last", "among my jobs", "since 10:00",
+	}
+	names, tried := bind(b), 0
+	for _, set := range [][]Question{paraphrases(t), set(t, "spoken-1"), set(t, "spoken-7")} {
+		for i, e := range Explain(l, b, set) {
+			if e.answer.Query == nil || e.Verdict != "right" || strings.HasPrefix(e.answer.Query.Ask, "no-") || i%9 != 0 {
+				continue
+			}
+			for _, limit := range limits {
+				q, back := l.Parse(e.Asked + " " + names.fill(limit))
+				tried++
+				if back == nil && q.String() == e.answer.Query.String() {
+					t.Errorf("%q is read as %q with %q and without", e.Asked, q.String(), limit)
+				}
+			}
+		}
+	}
+	if tried < 1000 {
+		t.Errorf("%d were tried; want at least 1000", tried)
+	}
+}
