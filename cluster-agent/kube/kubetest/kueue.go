@@ -172,13 +172,16 @@ func (c *Cluster) create(u *unstructured.Unstructured) {
 	}
 }
 
-// Workloads are those of Kueue as they stand, for a test that waits in vain.
+// Workloads are those of Kueue as they stand, and the end of its log, for a test
+// that waits in vain.
 func (c *Cluster) Workloads() (all []any) {
 	c.Helper()
+	log, _ := os.ReadFile(filepath.Join(filepath.Dir(c.Kubeconfig), "kueue.log"))
+	all = append(all, string(log[max(0, len(log)-2000):]))
 	gvr := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
 	l, err := c.Dynamic.Resource(gvr).Namespace("default").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
-		return []any{err}
+		return append(all, err)
 	}
 	for _, u := range l.Items {
 		all = append(all, u.GetName(), u.GetAnnotations(), u.Object["status"])
