@@ -7,7 +7,7 @@ AUCTIONS   ?= 200000
 
 ## bench-explain: replay the default day, ask it every question, and attack what explains and advises
 bench-explain: build
-	bin/gridbid replay --policy auction --bus mem --no-bound --run bin/explained > /dev/null
+	bin/gridbid replay --policy auction,home-fifo --bus mem --no-bound --run bin/explained > /dev/null
 	bin/gridbid bench explain --run bin/explained --auctions $(AUCTIONS) \
 		$(if $(wildcard $(BENCH_SETS)/questions.yaml),--questions $(BENCH_SETS)/questions.yaml) \
 		$(if $(wildcard $(BENCH_SETS)/adversarial.yaml),--adversarial $(BENCH_SETS)/adversarial.yaml)

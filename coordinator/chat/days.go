@@ -45,7 +45,7 @@ func (l *Log) dayBefore(q Query, a *Answer) {
 	a.figure("run", "from-before", int64(was.From), "instant")
 	if was.To <= l.first {
 		a.Kind = "absent"
-		a.say("That cannot be compared: the record begins at %s, and nothing of %s is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", phrase.Clock(l.first), date(was.From))
+		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", phrase.Clock(l.first))
 		return
 	}
 	if was.From < l.first {

@@ -21,7 +21,7 @@ var forms = map[string]form{
 	"breakeven": {"break-even carbon price of site {site} for {target}", ""},
 	"without":   {"what if {target} without site {site}", ""}, "slack": {"what if {target} could wait {long}", ""},
 	"unbound": {"what if {target} without the residency rule", "site"}, "day-without": {"what if site {site} were down", "time"},
-	"day-carbon": {"what if the carbon price were {number}", "time"}, "policies": {"compare policies", "policies"},
+	"day-carbon": {"what if the carbon price were {number}", "time"}, "policies": {"compare policies", "policies time"},
 	"bill": {"{bill} used", "by job site tenant time pick"}, "top": {"top {number} jobs by {metric}", "site tenant time"},
 	"mix": {"average carbon intensity of our energy", "time"}, "late": {"late jobs", "site tenant time"},
 	"waits": {"{pick} wait", "site tenant time"}, "pending": {"which jobs wait", "site tenant time"},

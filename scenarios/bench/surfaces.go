@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -105,6 +106,7 @@ func (g *Ground) lines(a chat.Answer, facts []fact, asked, text string) (n int, 
 // Times in forms that answers do not have: of a day that is plain, and with a year.
 var (
 	withYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
+	minutes  = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
 	bare     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
 )
 
@@ -121,6 +123,14 @@ func clocks(facts []fact, line string) (rest string, n int, loose []Loose) {
 	}
 	rest = withYear.ReplaceAllStringFunc(line, func(m string) string {
 		check(m, "2 January 2006 15:04", "2 Jan 2006 15:04")
+		return ""
+	})
+	rest = minutes.ReplaceAllStringFunc(rest, func(m string) string {
+		n++
+		v, err := strconv.ParseFloat(strings.ReplaceAll(minutes.FindStringSubmatch(m)[1], ",", ""), 64)
+		if err != nil || holds(facts, "ms", func(ms int64) bool { return math.Abs(float64(ms)/60_000-v) <= 0.05 }, nil) != "" {
+			loose = append(loose, Loose{Claim: m, In: line, Why: "no such time"})
+		}
 		return ""
 	})
 	if instants.MatchString(rest) {
