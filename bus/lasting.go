@@ -58,7 +58,7 @@ func (l *lasting) last(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.log.Warn("not joined; trying again", "party", l.who, "wait", wait, "err", err)
+		l.log.Warn("not joined; trying again", "party", l.who, "wait", wait.String(), "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -81,20 +82,25 @@ func (f *deskFlags) get(ctx context.Context, path string, out any) error {
 	return f.ask(ctx, http.MethodGet, path, "", nil, out)
 }
 
-// show prints what see writes, once or again and again. With --json each
-// showing is a JSON value.
+// show prints what see writes, once or again and again: on a terminal in place.
+// With --json each showing is a JSON value. Who watches waits for a coordinator
+// that went away.
 func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), error)) error {
 	out := cmd.OutOrStdout()
-	for {
+	screen, ok := out.(*os.File)
+	anew := f.watch && ok && term.IsTerminal(int(screen.Fd())) && os.Getenv("TERM") != "dumb"
+	for first := true; ; first = false {
 		data, table, err := see()
-		if err != nil {
+		switch {
+		case err != nil && (first || !f.watch || cmd.Context().Err() != nil):
 			return err
-		}
-		if f.json {
+		case err != nil: // another may take over
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)
+		case f.json:
 			err = printJSON(out, data)
-		} else {
+		default:
 			var page bytes.Buffer
-			if f.watch {
+			if anew {
 				page.WriteString("\x1b[H\x1b[2J")
 			}
 			table(&page)

@@ -41,7 +41,12 @@ func siteTable(w io.Writer, all []board.Site) {
 			case s.Silent > 1:
 				state = fmt.Sprintf("silent %d", s.Silent)
 			}
-			row("%s\t%s\t%d\t%.1f\t%d\t%d\t%.1f\t%.0f\t%.2f\t%s", s.Name, state, s.GPUs, s.Free, s.Placed, s.Done, s.Price, s.Carbon, s.PUE, clock(s.Heard))
+			free, price, carbon, pue := "-", "-", "-", "-" // it has not offered yet
+			if s.PUE > 0 {
+				free, price = fmt.Sprintf("%.1f", s.Free), fmt.Sprintf("%.1f", s.Price)
+				carbon, pue = fmt.Sprintf("%.0f", s.Carbon), fmt.Sprintf("%.2f", s.PUE)
+			}
+			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, clock(s.Heard))
 		}
 	})
 }

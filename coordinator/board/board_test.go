@@ -44,6 +44,21 @@ func way() []func(protocol.Time) protocol.Message {
 	}
 }
 
+func TestACancelledJobSaysSo(t *testing.T) {
+	for _, who := range []protocol.Party{protocol.Coordinator, protocol.Desk, "agent/bern"} {
+		to := oslo
+		if who != protocol.Coordinator {
+			to = protocol.Coordinator
+		}
+		all := append(way()[:6], say(who, to, protocol.Cancel{Job: "a", Epoch: 1}))
+		b := told(append(all, way()[6:]...)...)
+		j, _ := b.Job("a")
+		if cancelled := j.Why == string(protocol.Cancelled); j.State != Done || cancelled != (who != "agent/bern") {
+			t.Errorf("cancelled by %s, a job is %+v", who, j)
+		}
+	}
+}
+
 func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
 		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),

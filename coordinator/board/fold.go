@@ -69,7 +69,7 @@ func (b *Board) answer(m protocol.Message) {
 			j.Why, j.Note = string(body.Why.Code), body.Why.Note
 		}
 	case protocol.Cancel:
-		if j := b.jobs[body.Job]; j != nil && j.State == Placed && m.From == protocol.Coordinator {
+		if j := b.jobs[body.Job]; j != nil && j.State == Placed && (m.From == protocol.Coordinator || m.From == protocol.Desk) {
 			j.State = Stopping // still placed
 		}
 	case protocol.Refuse:
@@ -88,6 +88,9 @@ func (b *Board) answer(m protocol.Message) {
 	case protocol.Settled:
 		if j := b.jobs[body.Job]; j != nil && !j.Over() {
 			b.leave(j)
+			if j.State == Stopping {
+				j.Why, j.Note = string(protocol.Cancelled), "its site was asked to stop it"
+			}
 			if body.Part { // it was paused: what is left of it is on sale
 				j.to(Waiting, m.At)
 				return

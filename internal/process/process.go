@@ -44,7 +44,7 @@ func Run(fs *flag.FlagSet, prefix, about string, args []string, check *bool, pre
 		serve, log, err = prepare()
 	}
 	if err != nil {
-		fmt.Fprintf(out, "%s: %v\n", name, err)
+		fmt.Fprintf(out, "%s: %s\n", name, strings.TrimPrefix(err.Error(), name+": "))
 		return 2
 	}
 	if *check {
