@@ -1,10 +1,12 @@
 package scenarios
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
 )
 
@@ -48,5 +50,48 @@ func TestPausedJobsRunOnAndAddUp(t *testing.T) {
 			t.Errorf("%s: %d pauses, %d of %d jobs done", policy, paused, done, len(s.Jobs))
 		}
 		t.Logf("%s: %d pauses, %d late", policy, paused, res.Totals.Late)
+	}
+}
+
+// Between two cheap spans of four hours lie eight dear ones, as the market said the
+// day before. Jobs of six hours that can be paused run in both, all done in time,
+// and cost less than if they had to run whole.
+func TestTheAuctionPausesWhereThatPays(t *testing.T) {
+	s := small(0)
+	s.Sites = s.Sites[1:2] // hydro, whose market is a day ahead
+	hydro := &s.Sites[0]
+	for i := range hydro.Signals[protocol.GridPrice] {
+		hydro.Signals[protocol.GridPrice][i].Value = 400_000
+		if h := i % 24; h < 4 || h >= 12 && h < 16 {
+			hydro.Signals[protocol.GridPrice][i].Value = 10_000
+		}
+	}
+	for i := range 4 {
+		s.Jobs = append(s.Jobs, protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("train-%d", i)), Tenant: "lab", Home: "hydro", GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10,
+			Models: []string{"V100"}, Arrival: s.Start, Run: 6 * time.Hour, Deadline: s.Start.Add(22 * time.Hour), Deferrable: true,
+		})
+	}
+	spent := func(pause time.Duration) (usd float64, parts int) {
+		for i := range s.Jobs {
+			s.Jobs[i].Pause = pause
+		}
+		res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range res.Book.Jobs() {
+			r, _ := res.Book.Job(id)
+			parts += len(r.Parts)
+		}
+		if res.Totals.Late > 0 {
+			t.Errorf("with pauses of %v %d jobs were late", pause, res.Totals.Late)
+		}
+		return res.Totals.JobsUSD, parts
+	}
+	whole, none := spent(0)
+	paused, parts := spent(2 * time.Minute)
+	if none != 0 || parts < len(s.Jobs) || paused > 0.6*whole {
+		t.Errorf("%d jobs: whole $%.3f, in %d more parts $%.3f", len(s.Jobs), whole, parts, paused)
 	}
 }

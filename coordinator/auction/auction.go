@@ -16,6 +16,7 @@
 package auction
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -138,9 +139,10 @@ func (a *Auction) Clear(r Round) Outcome {
 		p.searchPrices(a.cfg.Steps)
 	}
 	choice := p.assign()
+	taken := p.taken(choice)
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
 	for i, l := range r.Lots {
-		out.Decisions[i] = a.decide(r, l, p, i, choice[i])
+		out.Decisions[i] = a.decide(r, l, p, i, choice[i], taken)
 	}
 	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
@@ -152,7 +154,7 @@ func (a *Auction) Clear(r Round) Outcome {
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
 // ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
+func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, taken []bool) Decision {
 	cands := p.lots[i]
 	if cands.len() == 0 {
 		return wait(r, l)
@@ -163,6 +165,10 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 		return d
 	}
 	k := cands.at(max(c, 0))
+	if own := p.offered(i, taken); own != nil && (c < 0 || cands.at(c).Start > r.Now && cands.at(c).cost > own.cost) {
+		taken[own.pool] = true
+		return Decision{Verdict: Award, Site: own.site, Option: *own.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
+	}
 	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
 	}) {
@@ -170,7 +176,10 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 		return Decision{Until: r.Now, Why: protocol.Reason{Code: protocol.Waiting}}
 	}
 	if c >= 0 && k.Start <= r.Now {
-		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
+		return Decision{
+			Verdict: Award, Site: k.site, Option: *k.Option, Why: protocol.Reason{Code: protocol.Cheapest},
+			Pause: p.pause(l.Job, k, r.Terms, r.outlook(k.site)),
+		}
 	}
 	d := wait(r, l)
 	if d.Why.Code == protocol.Waiting && urgent(l.Job, k.Option) {
@@ -185,6 +194,44 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	h := a.hold(l, k)
 	h.Until, h.Why = min(k.Start, r.Next), d.Why
 	return h
+}
+
+// taken reports by pool whether a lot starts there now by a choice.
+func (p *problem) taken(choice []int) []bool {
+	taken := make([]bool, len(p.pools))
+	for i, c := range choice {
+		if c < 0 {
+			continue
+		}
+		if k := p.lots[i].at(c); k.pool >= 0 && k.Start <= p.now {
+			taken[k.pool] = true
+		}
+	}
+	return taken
+}
+
+// offered returns the cheapest option of a lot that cannot wait and starts now, of
+// GPUs of which this round sells no other; or nil. A site offers such a lot also
+// what it keeps for others, which its sums of free room leave out: so that it fits
+// is the site's word.
+func (p *problem) offered(lot int, taken []bool) *candidate {
+	if p.jobs[lot].Deferrable {
+		return nil
+	}
+	for j := 0; ; j++ {
+		k := p.lots[lot].at(j)
+		if k == nil || k.Start <= p.now && k.pool >= 0 && !taken[k.pool] {
+			return k
+		}
+	}
+}
+
+// outlook returns how a site expects its grid to be.
+func (r Round) outlook(site string) protocol.Outlook {
+	if i, ok := slices.BinarySearchFunc(r.Sites, site, func(s Site, name string) int { return cmp.Compare(s.Name, name) }); ok {
+		return r.Sites[i].Grid
+	}
+	return protocol.Outlook{}
 }
 
 // hold keeps a place in the plan for a lot that waits.

@@ -9,7 +9,7 @@ import (
 )
 
 // A lot that is called in vain, so that not even the rule's plan has a place for
-// it, rests before it is called again: at first for as long as the market gathers
+// it, or the site that won it declines, rests before it is called again: at first for as long as the market gathers
 // jobs, since sites offer other room when theirs was taken; then for twice as long
 // each time, and for longest at most. So a cluster that is full, or a site that
 // offers what it has not, costs few rounds.
@@ -27,6 +27,14 @@ func (k *Market) hold(now protocol.Time, l *lot, d auction.Decision) {
 	}
 	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with others
 	k.agenda.add(l)
+}
+
+// spurned has a lot rest that a site declined after it had offered for it.
+func (k *Market) spurned(now protocol.Time, l *lot) {
+	l.idle(now, k.cfg.Gather, "")
+	l.state, l.site, l.due = waiting, "", l.rests
+	k.agenda.add(l)
+	k.list(l)
 }
 
 // idle counts how often a lot was called in vain: planned at no site.

@@ -75,6 +75,10 @@ func (h *fullHouse) hear(ms []protocol.Message) {
 				h.site(h.offer(b))
 			}
 		case protocol.Award:
+			if len(h.runs) == h.room {
+				h.site(protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.RoomGone}})
+				continue
+			}
 			h.began[b.Job] = h.now
 			h.runs = append(h.runs, b)
 			h.site(protocol.Accept{Job: b.Job, Epoch: b.Epoch})

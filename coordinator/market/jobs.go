@@ -133,7 +133,7 @@ func (k *Market) accepted(now protocol.Time, m protocol.Message, a protocol.Acce
 		k.counts["accept-of-nothing"]++
 		answer.Code = protocol.Stands
 	default:
-		l.state = accepted
+		l.state, l.vain = accepted, 0
 		k.note(m)
 		answer.Code = protocol.Stands
 		told = k.stand(now, l, l.placed(a.Start))
@@ -163,7 +163,7 @@ func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decl
 	if l.stop {
 		return append(said, k.refuse(now, l, cancelled)...)
 	}
-	k.again(now, l)
+	k.spurned(now, l)
 	return append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: d.Why})...)
 }
 

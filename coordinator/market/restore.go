@@ -56,7 +56,6 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
-			l.vain = 0
 			l.why, l.pause = b.Why, b.Pause
 			k.agenda.add(l)
 		}
@@ -86,7 +85,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Accept:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
-			l.state = accepted
+			l.state, l.vain = accepted, 0
 			k.stands(l, l.placed(b.Start))
 		}
 	case protocol.Done:
@@ -97,7 +96,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		}
 	case protocol.Decline:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
-			k.again(m.At, l)
+			k.spurned(m.At, l)
 			k.stands(l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: b.Why})
 		}
 	case protocol.Cancel:

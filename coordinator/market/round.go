@@ -218,7 +218,6 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	switch d.Verdict {
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
-		l.vain = 0
 		l.epoch++
 		l.why, l.pause = d.Why, d.Pause
 		k.earn(l)

@@ -1,0 +1,99 @@
+package auction
+
+import (
+	"math"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// shortest is the shortest part of a run that is worth having.
+const shortest = time.Hour
+
+// pause returns when a job that starts as k had better be paused; 0: not at all.
+//
+// It is paused where that pays: where running a first part now and the rest in one
+// piece later, at the same site, costs less than the run as it was offered, the
+// pause's own run included, by more than dearer and trifle; and the rest is done
+// with time to spare. It is judged by what the site expects of its grid and by the
+// prices of room. The rest is sold when it comes to that, by what is known then,
+// wherever it costs least with the way of its checkpoint paid; so further parts,
+// and moves, come of themselves.
+func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g protocol.Outlook) protocol.Time {
+	run := k.Finish.Sub(k.Start)
+	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*shortest {
+		return 0
+	}
+	cost, ok := p.running(k, w, g, p.position(j.Deadline.Add(-spare)))
+	if !ok {
+		return 0
+	}
+	own := slots(j.Pause) * slots(run) / slots(j.Run) // the pause's run, on these GPUs
+	whole := cost.over(k.a, k.b)
+	best, at := whole-float64(math.Abs(whole)*dearer/1000)-trifle, protocol.Time(0)
+	least := slots(shortest)
+	for i := int(k.b - least); float64(i) >= k.a+least; i-- {
+		when := p.from.Add(time.Duration(i) * slot)
+		if when != when.Floor(time.Hour) {
+			continue // outlooks are hourly
+		}
+		rest := k.b - float64(i) + own
+		first := cost.over(k.a, float64(i))
+		for s := i + 1; float64(s)+rest <= cost.end; s++ {
+			if v := first + cost.over(float64(s), float64(s)+rest); v < best-1 { // of equals, the one that runs longest first
+				best, at = v, when
+			}
+		}
+	}
+	return at
+}
+
+// slots returns a span in slots.
+func slots(d time.Duration) float64 { return float64(d) / float64(slot) }
+
+// A running is what it costs to run on, in microdollars: the sum by slot from the
+// problem's first, and how far it is known.
+type running struct {
+	sum sum
+	end float64
+}
+
+func (r *running) over(a, b float64) float64 { return r.sum.over(a, b) }
+
+// running returns what it costs to run in the way of k, room included, up to a
+// position; false if the site does not say how its grid will be.
+func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, end float64) (*running, bool) {
+	n := min(len(g.Price), len(g.Carbon))
+	if n == 0 || g.From > p.from {
+		return nil, false
+	}
+	hour := func(i int) int { return int(p.from.Add(time.Duration(i)*slot).Sub(g.From) / time.Hour) }
+	pue := func(h int) float64 {
+		if len(g.PUE) == 0 {
+			return 1
+		}
+		return float64(g.PUE[min(h, len(g.PUE)-1)]) / 1000
+	}
+	known := min(int(end), horizon)
+	for known > 0 && hour(known-1) >= n {
+		known--
+	}
+	if float64(known) < k.b {
+		return nil, false
+	}
+	var facility float64 // the run's hours, each times its PUE, which its energy includes
+	for i := int(k.a); float64(i) < k.b; i++ {
+		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
+		facility += float64(part * slotHours * pue(hour(i)))
+	}
+	kw := k.Energy.KWh() / max(facility, slotHours)
+	var rates line
+	for i := range known {
+		h := hour(i)
+		kWh := float64(g.Price[h]) + float64(w.CarbonCost(g.Carbon[h]))
+		rates[i] = float64(kw*pue(h)*kWh) + float64(float64(k.gpu)/1000*p.pools[k.pool].price[i])
+	}
+	r := &running{end: float64(known)}
+	r.sum.accumulate(&rates)
+	return r, true
+}
