@@ -101,7 +101,10 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	if q.Metric == "cost" && r.said.has("kwh") {
 		names = append(names, "kWh")
 	}
-	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.said.has("carbon") && r.said.has("energy") {
+	if q.Ask == "pending" && q.At == 0 && r.said.has("bygone") {
+		names = append(names, "that it is over")
+	}
+	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.quantities() > 1 {
 		names = append(names, "one quantity for another")
 	}
 	if len(r.numbers) > 1 && !slices.Contains(names, "the number") && q.Ask != "help" {

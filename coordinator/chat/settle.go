@@ -86,6 +86,8 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 	case "bill":
 		switch { // a sum of "the sites" or "which team" is one of each
 		case q.By != "":
+		case mine["course"]:
+			q.By = "hour"
 		case q.Tenant == "" && mine["tenants"]:
 			q.By = "tenant"
 		case q.Site == "" && mine["sites"]:

@@ -388,4 +388,12 @@ wait: until a job starts, until jobs start, until a job starts running, until it
 place: handle, handled, handles, serve, served
 fairshare: treated unfairly, treated badly, unfairly, unfairly treated, being treated unfairly, being treated fairly
 breakeven: become the winner, becomes the winner, became the winner
+course: profile, curve, trend, trend of, the trend of, develop, evolve, developed, evolved, development, development of, evolution of
+bygone: waited, had to wait, have waited, had waited
+wait: time passed before, how much time passed before, passed before, time went by before, time until
+end: delivered
+bysite: the different sites, different sites, the various sites, various sites
+silent: all sites answer, all agents answer, every site answer, every agent answer, all sites respond, all agents respond
+silent: every site respond, all sites reply, all agents reply, all sites answered, all agents answered, all sites bid
+__: in the auctions, in the auction, at the auctions, in the rounds, and nobody else, and no one else, nobody else
 `

@@ -15,11 +15,11 @@ __: ve got, have got, i got, i have got, that day, if you please, by the way, on
 __: and so on, one by one, like this, look like, looks like, looked like, on balance, as it is, as it was
 _: sum tally grand aggregate individual separate respective single gets here full market among um zu within inside
 _: like
-_: @ & rerun re-run recompute recalculate redo profile curve trend pls plz hey hi hello thanks thank ok okay could can
+_: @ & rerun re-run recompute recalculate redo pls plz hey hi hello thanks thank ok okay could can
 _: want wants know see wondering wonder quick question actually eventually finally somebody someone anywhere somewhere
 _: ve ll re d whatever put break broken breaking graph chart plot diagram picture exact specific certain particular
 _: details detail information info respectively please also too already yet even simply basically roughly
-_: approximately about around looks look seem seems develop evolve scheduler system federation fleet everybody
+_: approximately about around looks look seem seems scheduler system federation fleet everybody
 _: everyone folks guys
 _: at into onto
 _: split left made make makes making take took taken taking during over across between whole entire run's could can
