@@ -57,21 +57,27 @@ func (v worth) better(w worth) bool {
 
 // settle lets the lots choose in an order, at prices of room. Then each moves to
 // where it costs less, as long as there is room, and room that turned out not to
-// be scarce is used. It returns what that is worth.
-func (p *problem) settle(order []int, price pricing) (choice []int, v worth) {
+// be scarce is used; not always for the better, if sites keep room from some. It
+// returns the best of these, and what that is worth.
+func (p *problem) settle(order []int, price pricing) (best []int, top worth) {
 	left := p.rooms()
-	choice = p.choices(order, left, price)
+	choice := p.choices(order, left, price)
+	best, top = slices.Clone(choice), p.worth(choice)
 	for range passes {
 		if !p.improve(choice, left) {
 			break
 		}
+		if v := p.worth(choice); v.better(top) {
+			best, top = slices.Clone(choice), v
+		}
 	}
-	return choice, p.worth(choice)
+	return best, top
 }
 
+// worth returns what an assignment is worth.
 func (p *problem) worth(choice []int) (v worth) {
 	for i, c := range choice {
-		if c < 0 || p.patient[i] && p.dear(i, c) {
+		if c < 0 || p.waits(i, c) {
 			v.wait += max(p.jobs[i].GPU(), 1)
 		} else {
 			v.cost += p.lots[i].all[c].cost
@@ -201,6 +207,9 @@ const (
 	dearer = 100
 	trifle = 1000 // microdollars
 )
+
+// waits reports whether a lot had better wait than have option c.
+func (p *problem) waits(lot, c int) bool { return p.patient[lot] && p.dear(lot, c) }
 
 // dear reports whether option c of a lot costs so much more than its best that it
 // had better wait.

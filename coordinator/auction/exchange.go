@@ -99,7 +99,7 @@ func (x *exchange) fits(i, c int) bool {
 }
 
 // makeWay moves one lot so that option c of lot i fits, if that costs less than a
-// gain.
+// gain, and not to where it had better wait.
 func (x *exchange) makeWay(i, c int, gain protocol.Microdollars) bool {
 	p, k := x.p, &x.p.lots[i].brief[c]
 	if k.pool < 0 {
@@ -120,7 +120,7 @@ func (x *exchange) makeWay(i, c int, gain protocol.Microdollars) bool {
 			to = p.choose(o, x.left, free)
 			x.left.take(p.lots[i], c, -1)
 		}
-		if to >= 0 && r.all[to].cost-r.all[was].cost < gain {
+		if to >= 0 && r.all[to].cost-r.all[was].cost < gain && (!p.waits(o, to) || p.waits(o, was)) {
 			x.put(o, to)
 			return true
 		}

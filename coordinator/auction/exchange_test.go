@@ -20,16 +20,20 @@ func TestALotMakesWayIfThatCostsLess(t *testing.T) {
 		name     string
 		other    protocol.Option
 		priority int
+		next     float64 // hour of the next full round
 		want     []int
 	}{
-		{"a's other hour costs less than b saves", mid, 0, []int{1, 0}},
-		{"it costs more", dear, 0, []int{0, 1}},
-		{"a goes first", mid, 1, []int{0, 1}},
+		{"a's other hour costs less than b saves", mid, 0, 9, []int{1, 0}},
+		{"it costs more", dear, 0, 9, []int{0, 1}},
+		{"a goes first", mid, 1, 9, []int{0, 1}},
+		{"a would rather wait than pay twice as much", mid, 0, 1, []int{0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := lot("a", 1, m(early, c.other)), lot("b", 1, m(early, late))
 			a.Job.Priority = c.priority
-			p := newProblem(round([]Lot{a, b}, oslo()), nil, &prices{})
+			r := round([]Lot{a, b}, oslo())
+			r.Next = at(c.next)
+			p := newProblem(r, nil, &prices{})
 			p.answer(make([]line, len(p.pools))) // puts the options in order
 			if got := p.exchange([]int{0, 1}, []int{0, 1}); !slices.Equal(got, c.want) {
 				t.Errorf("options %v, want %v", got, c.want)
@@ -38,7 +42,7 @@ func TestALotMakesWayIfThatCostsLess(t *testing.T) {
 	}
 }
 
-func TestAnExchangeFitsAndNeverCostsMore(t *testing.T) {
+func TestAnExchangeFitsAndIsNeverWorse(t *testing.T) {
 	better := 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 12)
@@ -53,12 +57,11 @@ func TestAnExchangeFitsAndNeverCostsMore(t *testing.T) {
 		if !fit(r, p, two) {
 			t.Fatalf("choices %v do not fit", two)
 		}
-		x, without := cost(p, one)
-		y, left := cost(p, two)
-		if left > without || left == without && y > x+1e-9 {
-			t.Fatalf("%d lots without an option and %g dollars became %d and %g", without, x, left, y)
+		was, is := p.worth(one), p.worth(two)
+		if was.better(is) {
+			t.Fatalf("%+v became %+v", was, is)
 		}
-		if left < without || y < x-1e-9 {
+		if is.better(was) {
 			better++
 		}
 	})
