@@ -127,6 +127,7 @@ func TestThePageAndItsPieces(t *testing.T) {
 		{"/decision?d=x", 404, "No decision x"},
 		{"/ask?q=why+job-00000", 200, `data-d="D-2"`},
 		{"/ask?q=colour+of+the+moon", 200, "unclear"},
+		{"/ask?q=" + url.QueryEscape("late jobs? what did waiting save?"), 200, `data-asked="what did waiting save"`}, // the second of two
 		{"/ask", 200, "Ask in plain words"},
 		{"/chart/day.svg", 200, "<svg"},
 		{"/chart/day.html?w=360", 200, "<figure"},
