@@ -30,7 +30,7 @@ func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at prot
 func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, best int) {
 	start, best = f.first(now, j, model, at, run, nil)
 	if best >= 0 && start > at && (!j.Deferrable || start > Latest(j, run)) {
-		if t, i := f.first(now, j, model, at, run, firmer(j, run)); t < start {
+		if t, i := f.first(now, j, model, at, run, firmer(now, j, run)); t < start {
 			return t, i
 		}
 	}
@@ -42,16 +42,17 @@ type firm func(*keep) bool
 
 // firmer is what counts for a job that is short of time: what is kept for jobs
 // that have no more time than it. So two jobs never take each other's place.
-func firmer(j protocol.Job, run time.Duration) firm {
-	last := due(j, run)
-	return func(k *keep) bool { return k.due() <= last }
+func firmer(now protocol.Time, j protocol.Job, run time.Duration) firm {
+	last := due(now, j, run)
+	return func(k *keep) bool { return k.due(now) <= last }
 }
 
-func (k *keep) due() protocol.Time { return due(k.job, k.until.Sub(k.from)) }
+func (k *keep) due(now protocol.Time) protocol.Time { return due(now, k.job, k.until.Sub(k.from)) }
 
-// due is when a job had better start: at once, if it cannot wait.
-func due(j protocol.Job, run time.Duration) protocol.Time {
-	if !j.Deferrable {
+// due is when a job had better start: at once, if it cannot wait or has waited for
+// as long as it could.
+func due(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
+	if !waits(now, j, run) {
 		return 0
 	}
 	return Latest(j, run)
@@ -239,7 +240,7 @@ func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, ow
 	if shut(nil, aside) {
 		return true
 	}
-	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(firmer(j, run), nil))
+	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(firmer(now, j, run), nil))
 }
 
 // full returns the nodes with too little room for a job from now on beside what
@@ -278,7 +279,7 @@ func (f *Fleet) yield(now protocol.Time, i int, but protocol.JobID) {
 			if k.job.ID == but || f.clear(now, i, k.job, k.from, k.until.Sub(k.from), nil) {
 				continue
 			}
-			if worst < 0 || k.due() > n.keeps[worst].due() {
+			if worst < 0 || k.due(now) > n.keeps[worst].due(now) {
 				worst = at
 			}
 		}

@@ -112,6 +112,26 @@ func TestWhoHasNoTimeTakesWhatIsKeptForThoseWhoHave(t *testing.T) {
 	}
 }
 
+// A job that could wait and has waited for as long as it could has no more time
+// than one that never could: its place is not taken.
+func TestWhoHasWaitedKeepsThePlaceThatItHas(t *testing.T) {
+	f, err := New(Config{Nodes: []Node{box("a", "V100", 2)}, Power: power.Default(), Standby: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := job("waited", 2)
+	waited.Deferrable, waited.Arrival, waited.Deadline = true, noon.Add(-20*time.Hour), noon.Add(time.Hour)
+	f.Keep(noon, waited, "V100", noon.Add(time.Hour), 8*time.Hour)
+	pressed := job("pressed", 2)
+	pressed.Arrival, pressed.Deadline = noon, noon.Add(4*time.Hour)
+	if _, ok := f.Start(noon, pressed, Way{Model: "V100", Run: 2 * time.Hour}, 0); ok {
+		t.Error("a job that cannot wait took the place of one that has no time left")
+	}
+	if _, ok := f.Kept("waited"); !ok {
+		t.Error("its place is gone")
+	}
+}
+
 // Whatever is kept, started and ended: what is kept on a node has room there at
 // any time, beside all that runs and all else that is kept.
 func TestWhatIsKeptIsLeftAlone(t *testing.T) {
