@@ -73,7 +73,7 @@ func TestOtherWordsAreReadRightOrGivenBack(t *testing.T) {
 func TestWhatOperatorsSayIsReadRightOrGivenBack(t *testing.T) {
 	l, b := asked(t)
 	l.Set(chat.Stage{Policies: scenarios.Policies()})
-	for _, name := range []string{"spoken-1", "spoken-2", "spoken-3", "spoken-4", "spoken-5", "spoken-6", "spoken-7", "spoken-8", "spoken-9", "spoken-10"} {
+	for _, name := range []string{"spoken-1", "spoken-2", "spoken-3", "spoken-4", "spoken-5", "spoken-6", "spoken-7", "spoken-8", "spoken-9", "spoken-10", "spoken-11"} {
 		read := Explain(l, b, set(t, name))
 		held(t, name, read)
 		declined := 0
