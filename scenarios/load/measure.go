@@ -85,7 +85,7 @@ func measure(ctx context.Context, n int, flush bool, each, burst int) (r result,
 	f.stages.clear()
 	var awards, bare, durable []time.Duration
 	for i := range batches {
-		took, err := f.oneByOne(ctx, fmt.Sprintf("each-%d", i), each/batches)
+		took, err := f.oneByOne(ctx, fmt.Sprintf("each-%d", i), max(1, each/batches))
 		if err != nil {
 			return r, err
 		}
@@ -97,10 +97,11 @@ func measure(ctx context.Context, n int, flush bool, each, burst int) (r result,
 			writes int
 			all    *[]time.Duration
 		}{{0, &bare}, {writes, &durable}} {
-			took, err := base.floor.Rounds(ctx, to.writes, each/batches)
+			took, err := base.floor.Rounds(ctx, to.writes, warm+max(1, each/batches))
 			if err != nil {
 				return r, err
 			}
+			took = took[warm:]
 			*to.all = append(*to.all, took...)
 		}
 	}
@@ -115,6 +116,9 @@ func measure(ctx context.Context, n int, flush bool, each, burst int) (r result,
 	r.JobsPerSecond, r.AuctionsPerSecond = float64(burst)/took, float64(f.seen.rounds.Load()-rounds)/took
 	return r, nil
 }
+
+// warm rounds of a floor are not counted: a machine that slept is slow at first.
+const warm = 10
 
 // ebb is how long it takes until the jobs of a batch have ended. Floors are
 // measured when the federation has nothing to do.
