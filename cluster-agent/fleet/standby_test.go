@@ -79,3 +79,22 @@ func TestSmallJobsThatCannotWaitLeaveStandbyToLargeOnes(t *testing.T) {
 		}
 	}
 }
+
+// A job of several GPUs that may run here alone has what is on standby, though it
+// could wait; one that may go elsewhere has not.
+func TestWhoHasNowhereElseToTurnHasWhatIsOnStandby(t *testing.T) {
+	for _, c := range []struct {
+		regions []string
+		want    bool
+	}{{[]string{"oslo"}, true}, {[]string{"bern", "oslo"}, false}, {nil, false}} {
+		f, err := New(Config{Nodes: []Node{box("a", "V100", 8)}, Power: power.Default(), Standby: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := job("gang", 8)
+		j.Deferrable, j.Arrival, j.Deadline, j.Regions = true, noon, noon.Add(24*time.Hour), c.regions
+		if _, ok := f.Start(noon, j, Way{Model: "V100", Run: 2 * time.Hour}, 0); ok != c.want {
+			t.Errorf("regions %v: started %v", c.regions, ok)
+		}
+	}
+}
