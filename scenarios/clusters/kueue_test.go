@@ -42,7 +42,9 @@ func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
 	if more != "" {
 		c.Apply(more)
 	}
-	return kubetest.People{Cluster: c}
+	p := kubetest.People{Cluster: c}
+	p.Until("its queue is open", func() bool { return p.Open("night") }, func() any { return p.Workloads() })
+	return p
 }
 
 // A user of Kueue labels a Job with a queue, as ever, and changes nothing else. The

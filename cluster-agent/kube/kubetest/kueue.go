@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -74,7 +75,10 @@ func (c *Cluster) mount(dir string) {
 		s, err := c.Client.CoreV1().Secrets(kueueSpace).Get(ctx, kueueSecret, metav1.GetOptions{})
 		if err == nil {
 			for name, data := range s.Data {
-				_ = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+				file := filepath.Join(dir, name)
+				if is, _ := os.ReadFile(file); !bytes.Equal(is, data) { // Kueue reads while we write
+					_ = os.WriteFile(file, data, 0o600)
+				}
 			}
 		}
 		select {
@@ -170,6 +174,22 @@ func (c *Cluster) create(u *unstructured.Unstructured) {
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
+}
+
+// Open reports whether a queue of Kueue's takes Jobs. Before that Kueue does not
+// know that they are for other clusters, and later rejects them for it.
+func (c *Cluster) Open(queue string) bool {
+	c.Helper()
+	gvr := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "localqueues"}
+	u, err := c.Dynamic.Resource(gvr).Namespace("default").Get(context.Background(), queue, metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return slices.ContainsFunc(all, func(x any) bool {
+		m, _ := x.(map[string]any)
+		return m["type"] == "Active" && m["status"] == "True"
+	})
 }
 
 // Workloads are those of Kueue as they stand, and the end of its log, for a test
