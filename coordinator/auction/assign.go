@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -191,14 +192,23 @@ func (p *problem) choose(lot int, left *rooms, price pricing) int {
 }
 
 // patient reports whether a lot can be left to the next full round: some option of
-// it begins after that, and ends with time to spare.
+// it begins after that, and ends with time to spare; with much, if it takes several
+// GPUs: what the plan has for it is not kept anywhere, and a node that is broken up
+// meanwhile comes free when the longest job on it has ended.
 func patient(l Lot, next protocol.Time) bool {
+	need := spare
+	if l.Job.GPUs > 1 {
+		need = ample
+	}
 	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool {
-			return o.Start >= next && l.Job.Deadline.Sub(o.Finish) >= spare
+			return o.Start >= next && l.Job.Deadline.Sub(o.Finish) >= need
 		})
 	})
 }
+
+// ample is how much time a job of several GPUs has left that can be held.
+const ample = 12 * time.Hour
 
 // A lot that has time is not sold for more than this over what its best option
 // costs, room paid for, whether that is free or not: thousandths of it, and a

@@ -139,10 +139,10 @@ func (a *Auction) Clear(r Round) Outcome {
 		p.searchPrices(a.cfg.Steps)
 	}
 	choice := p.assign()
-	taken := p.taken(choice)
+	sold := p.sold(choice)
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
 	for i, l := range r.Lots {
-		out.Decisions[i] = a.decide(r, l, p, i, choice[i], taken)
+		out.Decisions[i] = a.decide(r, l, p, i, choice[i], &sold)
 	}
 	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
@@ -154,7 +154,7 @@ func (a *Auction) Clear(r Round) Outcome {
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
 // ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, taken []bool) Decision {
+func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, sold *[]*candidate) Decision {
 	cands := p.lots[i]
 	if cands.len() == 0 {
 		return wait(r, l)
@@ -165,9 +165,9 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, taken []bool) Dec
 		return d
 	}
 	k := cands.at(max(c, 0))
-	if own := p.offered(i, taken); own != nil && (c < 0 || cands.at(c).Start > r.Now && cands.at(c).cost > own.cost) {
-		taken[own.pool] = true
-		return Decision{Verdict: Award, Site: own.site, Option: *own.Option, Why: protocol.Reason{Code: protocol.Cheapest}}
+	if k := p.offered(i, c, *sold); k != nil {
+		*sold = append(*sold, k)
+		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}
 	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
@@ -196,34 +196,41 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, taken []bool) Dec
 	return h
 }
 
-// taken reports by pool whether a lot starts there now by a choice.
-func (p *problem) taken(choice []int) []bool {
-	taken := make([]bool, len(p.pools))
+// sold returns what the lots chose.
+func (p *problem) sold(choice []int) (sold []*candidate) {
 	for i, c := range choice {
-		if c < 0 {
-			continue
-		}
-		if k := p.lots[i].at(c); k.pool >= 0 && k.Start <= p.now {
-			taken[k.pool] = true
+		if c >= 0 {
+			sold = append(sold, p.lots[i].at(c))
 		}
 	}
-	return taken
+	return sold
 }
 
-// offered returns the cheapest option of a lot that cannot wait and starts now, of
-// GPUs of which this round sells no other; or nil. A site offers such a lot also
-// what it keeps for others, which its sums of free room leave out: so that it fits
-// is the site's word.
-func (p *problem) offered(lot int, taken []bool) *candidate {
-	if p.jobs[lot].Deferrable {
-		return nil
-	}
+// offered returns the cheapest option of a lot that has no time, if it chose none or
+// one that costs far more, and this round sells nothing else of those GPUs then; or
+// nil. A site offers such a lot also what it keeps for jobs that have more time, and
+// its sums of free room leave that out: that it fits is the site's word, by a look at
+// its nodes. So it goes into the site's queue.
+func (p *problem) offered(lot, c int, sold []*candidate) *candidate {
 	for j := 0; ; j++ {
 		k := p.lots[lot].at(j)
-		if k == nil || k.Start <= p.now && k.pool >= 0 && !taken[k.pool] {
+		if k == nil || c >= 0 && !farAbove(p.lots[lot].at(c).cost, k.cost) {
+			return nil
+		}
+		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !slices.ContainsFunc(sold, k.meets) {
 			return k
 		}
 	}
+}
+
+// farAbove reports whether a cost is so far above another that a lot does not pay it.
+func farAbove(cost, other protocol.Microdollars) bool {
+	return cost > other+abs(other)*dearer/1000+trifle
+}
+
+// meets reports whether k and x are for the same GPUs at the same time.
+func (k *candidate) meets(x *candidate) bool {
+	return k.pool == x.pool && k.Start < x.Finish && x.Start < k.Finish
 }
 
 // outlook returns how a site expects its grid to be.

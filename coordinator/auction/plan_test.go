@@ -211,23 +211,24 @@ func TestARuleThatHasSeenNothingDecidesNothing(t *testing.T) {
 	}
 }
 
-// What a site keeps for others it may give to a lot that cannot wait, though its
-// sums say that nothing is free. It is taken at its word once a round.
-func TestALotThatCannotWaitTakesWhatItIsOfferedNow(t *testing.T) {
-	full := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 0, 0, 1000)}}
-	menu := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}} // an hour of waiting counts a dollar
-	now, later := lot("a", 1, menu), lot("b", 1, menu)
-	now.Job.Deferrable = false
-	also := now
-	also.Job.ID = "c"
-	out := New(Config{}).Clear(round([]Lot{now, later, also}, full)).Decisions
-	if out[0].Verdict != Award || out[0].Option.Start != noon {
-		t.Errorf("one that cannot wait: %+v", out[0])
-	}
-	if out[1].Verdict == Award && out[1].Option.Start == noon {
-		t.Errorf("one that can wait: %+v", out[1])
-	}
-	if out[2].Verdict == Award && out[2].Option.Start == noon {
-		t.Errorf("another of the same round: %+v", out[2])
+// What a site keeps for others it may give to a lot that has no time, though its
+// sums say that nothing is free. It is taken at its word, and once a round.
+func TestALotThatHasNoTimeTakesWhatItIsOffered(t *testing.T) {
+	full := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 0, 0, 0, 0, 1000)}}
+	for _, start := range []float64{0, 1} {
+		menu := Menu{Site: "oslo", Options: []protocol.Option{option("V100", start, start+1, 9), option("V100", 4, 5, 1)}}
+		now, later := lot("a", 1, menu), lot("b", 1, menu) // an hour of waiting counts a dollar
+		now.Job.Deferrable = false
+		also := now
+		also.Job.ID = "c"
+		out := New(Config{}).Clear(round([]Lot{now, later, also}, full)).Decisions
+		if d := out[0]; d.Verdict != Award || d.Option.Start != at(start) || !d.Queue {
+			t.Errorf("from %v h on, one that cannot wait: %+v", start, d)
+		}
+		for i, who := range map[int]string{1: "one that can wait", 2: "another of the same round"} {
+			if d := out[i]; d.Verdict == Award && d.Option.Start == noon {
+				t.Errorf("from %v h on, %s: %+v", start, who, d)
+			}
+		}
 	}
 }
