@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,14 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 
 // altered returns a scenario with a day's change in it.
 func altered(s script.Scenario, d chat.Day) script.Scenario {
-	if d.Down != "" {
+	if d.Down != "" && d.To != 0 {
+		s.Sites = slices.Clone(s.Sites)
+		for i := range s.Sites {
+			if s.Sites[i].Name == d.Down {
+				s.Sites[i].Outages = dark(s.Sites[i].Outages, script.Outage{From: d.From, To: d.To})
+			}
+		}
+	} else if d.Down != "" {
 		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x script.Site) bool { return x.Name == d.Down })
 	}
 	if d.Carbon >= 0 {
@@ -99,4 +107,18 @@ func altered(s script.Scenario, d chat.Day) script.Scenario {
 		}
 	}
 	return s
+}
+
+// dark adds an outage to those of a site, which stay in order and apart.
+func dark(all []script.Outage, x script.Outage) (out []script.Outage) {
+	for _, o := range all {
+		if o.To < x.From || o.From > x.To {
+			out = append(out, o)
+			continue
+		}
+		x.From, x.To = min(x.From, o.From), max(x.To, o.To)
+	}
+	out = append(out, x)
+	slices.SortFunc(out, func(a, b script.Outage) int { return cmp.Compare(a.From, b.From) })
+	return out
 }

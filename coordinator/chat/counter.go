@@ -33,7 +33,8 @@ func became(d auction.Decision) string {
 }
 
 // moved tells what a change made of a decision, after the decision was made
-// again as recorded.
+// again as recorded. It says no yes or no: "would it stay" and "would it change"
+// are one query.
 func (l *Log) moved(m matter, c again.Change, what string, a *Answer) (again.Moved, bool) {
 	out, x, ok := l.clear(m, c, a)
 	if !ok {
@@ -45,10 +46,10 @@ func (l *Log) moved(m matter, c again.Change, what string, a *Answer) (again.Mov
 	}
 	others := out.Moves()
 	if again.Alike(x.Was, x.Now) {
-		a.say("No: %s it is the same.", what)
+		a.say("Nothing changes: %s it is the same.", what)
 	} else {
 		others--
-		a.say("Yes: %s it is %s.", what, became(x.Now))
+		a.say("It changes: %s it is %s.", what, became(x.Now))
 		l.delta(m, x, c, a)
 	}
 	if len(out.Jobs) > 1 {

@@ -73,13 +73,13 @@ func TestCounterfactuals(t *testing.T) {
 		figure  string // of its subject, with its value
 		want    int64
 	}{
-		{"would train-1 change at a carbon price of 200", "No: at $200 per tonne, in place of $100, it is the same", "job/train-1 other-jobs-moved", 0},
-		{"would train-1 change at a carbon price of 5000", "Yes: at $5000 per tonne, in place of $100, it is an award to lyon", "job/train-1 other-jobs-moved", 1},
+		{"would train-1 change at a carbon price of 200", "Nothing changes: at $200 per tonne, in place of $100, it is the same", "job/train-1 other-jobs-moved", 0},
+		{"would train-1 change at a carbon price of 5000", "It changes: at $5000 per tonne, in place of $100, it is an award to lyon", "job/train-1 other-jobs-moved", 1},
 		{"at what carbon price would lyon win train-1", "lyon would win at $1000 per tonne", "site/lyon break-even", 1000},
 		{"what if train-1 without oslo", "it is an award to bern", "site/bern cost-difference", 10_000},
 		{"what if train-2 without oslo", "it is an award to lyon", "site/lyon cost-difference", 18_000},
 		{"why not bern for train-1", "kept to bern it gives an award to bern", "site/bern round-cost-difference", 10_000},
-		{"what if train-1 could wait 6 h", "No: with 6 h more it is the same", "job/train-1 other-jobs-moved", 0},
+		{"what if train-1 could wait 6 h", "Nothing changes: with 6 h more it is the same", "job/train-1 other-jobs-moved", 0},
 	} {
 		t.Run(tc.q, func(t *testing.T) {
 			a := l.Ask(tc.q)

@@ -84,14 +84,14 @@ func (l *Log) arbitration(q Query, a *Answer) {
 	more, judged := l.extra(m.rec.Job.ID, m.h.Round, m.h.Decision)
 	switch {
 	case judged:
-		a.say("Yes: a judge chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
+		a.say("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
 			name(m.site), phrase.Count(len(h.ask.Choices), "option", "options"), phrase.Dollars(more))
 	case h == nil:
-		a.say("No: the rule decided %s, and no judge was asked about it.", cite(m.id))
+		a.say("The rule decided %s, and no judge was asked about it.", cite(m.id))
 	case decision.Fallback(h.ask, h.answer, m.h.Decision) != "":
-		a.say("No: a judge was asked, and the rule decided: %s.", decision.Failing(decision.Fallback(h.ask, h.answer, m.h.Decision)))
+		a.say("A judge was asked, and the rule decided: %s.", decision.Failing(decision.Fallback(h.ask, h.answer, m.h.Decision)))
 	default:
-		a.say("No: a judge was asked, and its answer changed nothing; the rule's choice stood.")
+		a.say("A judge was asked, and its answer changed nothing; the rule's choice stood.")
 	}
 	a.figure(ofJob(m.rec.Job.ID), "extra-of-judge", int64(more), "microdollars", m.cited()...)
 }

@@ -41,8 +41,8 @@ func TestAJudgesPartIsTold(t *testing.T) {
 	s := judged()
 	l := s.log()
 	for _, tc := range []struct{ q, says string }{
-		{"did the model decide " + s.decision("train-1", 1), "Yes: a judge chose lyon among 2 options that cost nearly the same; it cost $0"},
-		{"was train-2 arbitrated", "No: a judge was asked, and the rule decided: it did not answer in time."},
+		{"did the model decide " + s.decision("train-1", 1), "A judge decided: it chose lyon among 2 options that cost nearly the same; it cost $0"},
+		{"was train-2 arbitrated", "A judge was asked, and the rule decided: it did not answer in time."},
 		{"why train-2", "A judge was asked, and the rule decided: it did not answer in time."},
 		{"how many decisions were arbitrated", "A judge decided 1 award"},
 		{"who changed the policy last", "by ada and ben·[2J: version 3"},

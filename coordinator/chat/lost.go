@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -120,6 +121,9 @@ func (f rule) has(concept string) bool {
 
 // left refuses a question of which a query says all but something.
 func left(lost []string, q Query) *Answer {
+	if slices.Contains(lost, `"not"`) { // without it, the opposite
+		return &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", phrase.List(lost))}}
+	}
 	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
 	a.say("That is not answered together with %s. Without it, it would be:", phrase.List(lost))
 	return a

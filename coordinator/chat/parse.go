@@ -23,7 +23,7 @@ func (l *Log) Ask(question string) Answer {
 	if back != nil {
 		return *back
 	}
-	return slips.told(l.Answer(q))
+	return inDollars(question, slips.told(l.Answer(q)))
 }
 
 // asking are words that a sentence has only if it is a question.
@@ -111,7 +111,11 @@ func (l *Log) into(question string, r *reading) (Query, *Answer) {
 	} else if to != 0 {
 		r.said = append(r.said, []string{"WIN"})
 	}
-	return l.choose(r)
+	q, back := l.choose(r)
+	if back == nil {
+		back = l.dangling(question, q)
+	}
+	return q, back
 }
 
 // choose returns the one query that the grammar reads.

@@ -49,6 +49,9 @@ func (l *Log) unknownName(tokens []token, i int) *Answer {
 		kind = nouns[tokens[i-1].low]
 	}
 	near, apart := l.names().near(t.text, kind, 5)
+	if slices.Contains([]string{"except", "besides", "excluding"}, t.low) {
+		return nil // "every site except oslo"
+	}
 	looks := kind != "" || t.quoted || strings.ContainsAny(t.text, "0123456789_") || apart <= max(1, len(t.text)/3)
 	if !looks || i == 0 && kind == "" && apart > 2 && !strings.ContainsAny(t.text, "0123456789") && !t.quoted {
 		return nil
@@ -126,6 +129,9 @@ func (l *Log) missing(r *reading) *Answer {
 func (r *reading) nearest() (all []rule) {
 	for n := len(r.said) - 1; n > 0 && n >= len(r.said)-2; n-- {
 		for i := range r.said {
+			if slices.ContainsFunc(r.said[i:min(len(r.said), i+len(r.said)-n)], turns) {
+				continue
+			}
 			for _, f := range best(slices.Delete(slices.Clone(r.said), i, min(len(r.said), i+len(r.said)-n))) {
 				if f.may != "*" && !asks(all, f.ask) && len(all) < 3 {
 					all = append(all, f)
@@ -137,6 +143,12 @@ func (r *reading) nearest() (all []rule) {
 		}
 	}
 	return all
+}
+
+// turns reports whether a word turns a question into its opposite: without it,
+// what is offered would be what was not asked.
+func turns(word []string) bool {
+	return slices.ContainsFunc(word, func(c string) bool { return c == "not" || c == "never" || c == "legislate" || c == "hinder" })
 }
 
 // refuse answers what is understood and not answered.

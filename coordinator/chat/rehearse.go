@@ -60,15 +60,47 @@ func meanWait(t record.Totals) time.Duration {
 	return time.Duration(t.WaitS.Mean * float64(time.Second))
 }
 
-// dayWithout replays the run without a site.
+// partly reports whether a query has a window that is not the whole record.
+func (l *Log) partly(q Query) bool { return q.To != 0 && (q.From > l.first || q.To <= l.last) }
+
+// wholly answers for a what-if that holds from a run's start to its end. A window
+// in which every job was submitted stands for the run; of another one the answer
+// is the question about the whole run, to be asked instead.
+func (l *Log) wholly(q Query, a *Answer) bool {
+	if !l.partly(q) {
+		a.assume("the whole run")
+		return true
+	}
+	for _, r := range l.records() {
+		if !(Query{From: q.From, To: q.To}).within(r.Job.Arrival) {
+			q.At, q.From, q.To = 0, 0, 0
+			a.Kind, a.Command, a.Readings = "ambiguous", "", []string{q.String()}
+			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", phrase.Clock(l.first), phrase.Clock(l.last))
+			return false
+		}
+	}
+	a.assume("the whole run: every job was submitted in that time, and figures are of all of them")
+	return true
+}
+
+// dayWithout replays the run without a site, or with it dark in a window.
 func (l *Log) dayWithout(q Query, a *Answer) {
-	as, now, ok := l.rehearse(Day{Down: q.Site, Carbon: -1}, "without "+name(q.Site), a)
+	d, label := Day{Down: q.Site, Carbon: -1}, "without "+name(q.Site)
+	after := "A site that is away draws nothing, idle or not."
+	if l.partly(q) {
+		d.From, d.To = q.From, q.To
+		label = fmt.Sprintf("with %s down from %s to %s", name(q.Site), phrase.Clock(q.From), phrase.Clock(q.To))
+		after = "What ran there when it went down was lost. Figures are of the whole run."
+		a.assume("the site is down in that time alone; figures are of the whole run")
+	} else {
+		a.assume("the site is away in the whole run")
+	}
+	as, now, ok := l.rehearse(d, label, a)
 	if !ok {
 		return
 	}
-	a.assume("the whole run, of which any day is a part")
-	a.both(as.Totals, now.Totals, "without "+name(q.Site))
-	a.say("Carbon %s, cost %s; %d jobs late against %d, %d without a place against %d. A site that is away draws nothing, idle or not.",
+	a.both(as.Totals, now.Totals, label)
+	a.say("Carbon %s, cost %s; %d jobs late against %d, %d without a place against %d. "+after,
 		a.change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), a.change("cost", now.Totals.CostUSD, as.Totals.CostUSD), now.Totals.Late, as.Totals.Late, now.Totals.Unplaced, as.Totals.Unplaced)
 }
 
@@ -79,10 +111,8 @@ func (l *Log) dayCarbon(q Query, a *Answer) {
 		a.say("A price of carbon goes up to %d dollars per tonne here.", mostDollars)
 		return
 	}
-	if q.To != 0 {
-		a.assume("the whole run, of which any day is a part")
-	} else {
-		a.assume("no job or decision was named, so the whole run")
+	if !l.wholly(q, a) {
+		return
 	}
 	label := fmt.Sprintf("at $%d per tonne", q.Number)
 	as, now, ok := l.rehearse(Day{Carbon: q.Number}, label, a)
@@ -111,9 +141,9 @@ func (l *Log) unbound(q Query, a *Answer) {
 	was, _ := as.Book.Job(id)
 	verdict := "It"
 	if q.Site != "" {
-		verdict = "No: it"
+		verdict = "Not at " + name(q.Site) + ": it"
 		if ran(r) == q.Site {
-			verdict = "Yes: it"
+			verdict = "At " + name(q.Site) + ": it"
 		}
 	}
 	if ran(r) == "" {

@@ -43,7 +43,7 @@ func (s *Session) Ask(question string) Answer {
 
 // alone answers one question, and remembers it.
 func (s *Session) alone(question string) Answer {
-	a := s.ask(question)
+	a := inDollars(question, s.ask(question))
 	s.readings = nil
 	if a.Kind == "ambiguous" {
 		s.readings = a.Readings
@@ -58,7 +58,12 @@ func (s *Session) alone(question string) Answer {
 }
 
 func (s *Session) ask(question string) Answer {
-	if q, ok := s.changed(question); ok {
+	p, _ := points(question)
+	several := slices.Contains(many, p.word)
+	if q, ok := s.changed(question); ok && !several {
+		return s.log.Answer(q)
+	}
+	if q, ok := s.meant(question); ok {
 		return s.log.Answer(q)
 	}
 	known := s.target.Job != "" || s.target.Decision != 0
@@ -71,7 +76,7 @@ func (s *Session) ask(question string) Answer {
 	if back == nil {
 		return s.log.Answer(q)
 	}
-	if q, ok := s.swapped(question); ok { // "at 13:00?", "of vision?"
+	if q, ok := s.swapped(question); ok && !several { // "at 13:00?", "of vision?"
 		return s.log.Answer(q)
 	}
 	if back.lacks == "JOB" && known {

@@ -22,7 +22,9 @@ type Stage struct {
 
 // A Day is what is otherwise in a whole run. The zero Day is the run as it was.
 type Day struct {
-	Down   string         // this site is away
+	Down   string        // this site is away
+	From   protocol.Time // from when the site is, until To; both zero: throughout
+	To     protocol.Time
 	Policy string         // decides; "" is the run's own
 	Carbon int64          // dollars per tonne; below 0: as it was
 	Free   protocol.JobID // this job's data may be anywhere

@@ -207,10 +207,10 @@ func (l *Log) saved(q Query, a *Answer) {
 
 // policies compares what was replayed over the same jobs.
 func (l *Log) policies(q Query, a *Answer) {
-	a.Table = &Table{Head: []string{"policy", "objective $", "cost $", "carbon kg", "energy kWh", "late", "mean wait"}}
-	if q.To != 0 {
-		a.assume("the whole run, of which that time is a part: figures are of all its jobs")
+	if q.To != 0 && !l.wholly(q, a) {
+		return
 	}
+	a.Table = &Table{Head: []string{"policy", "objective $", "cost $", "carbon kg", "energy kWh", "late", "mean wait"}}
 	totals, ok := l.totalsOf(q.Policies, a)
 	if !ok {
 		a.Table = nil

@@ -140,7 +140,7 @@ func (n names) named(words string, q chat.Query) bool {
 			if q.From == 0 && q.At == 0 {
 				return false
 			}
-		case x.slot == "$A" && (q.Ask == "breakeven" || q.Ask == "why-not"): // it is the site that won
+		case x.slot == "$A" && (q.Ask == "breakeven" || q.Ask == "why-not" || q.Ask == "reprice"): // it is the site that won
 		case !strings.Contains(in, x.name+" "):
 			return false
 		}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
+)
+
+// A site that is down in a window runs nothing then, and runs jobs outside it.
+func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
+	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type span struct{ from, to protocol.Time }
+	runs := func(s script.Scenario) (all map[string][]span) {
+		res, err := scenarios.Play(t.Context(), s, scenarios.AuctionNow, new(membus.Hub), scenarios.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = make(map[string][]span)
+		for _, id := range res.Book.Jobs() {
+			if r, _ := res.Book.Job(id); r.Run != nil {
+				all[r.Run.Site] = append(all[r.Run.Site], span{r.Run.Started, r.Run.Ended})
+			}
+		}
+		return all
+	}
+	during := func(all []span, from, to protocol.Time) (n int) {
+		for _, x := range all {
+			if x.from < to && x.to > from {
+				n++
+			}
+		}
+		return n
+	}
+	before := runs(s)
+	busiest := slices.MaxFunc(s.Sites, func(a, b script.Site) int { return len(before[a.Name]) - len(before[b.Name]) }).Name
+	mine := before[busiest]
+	slices.SortFunc(mine, func(a, b span) int { return int(a.from - b.from) })
+	from := mine[len(mine)/2].from.Add(-time.Minute)
+	to := from.Add(2 * time.Hour)
+	now := runs(altered(s, chat.Day{Down: busiest, From: from, To: to, Carbon: -1}))[busiest]
+	if n := during(mine, from, to); n == 0 {
+		t.Fatalf("nothing ran at %s in the window, so nothing is tested", busiest)
+	}
+	if n := during(now, from.Add(1), to); n != 0 {
+		t.Errorf("%d jobs run at %s while it is down", n, busiest)
+	}
+	if during(now, 0, from)+during(now, to, protocol.Time(1<<62)) == 0 {
+		t.Errorf("nothing runs at %s outside the window either", busiest)
+	}
+}
+
+func TestOutagesStayInOrderAndApart(t *testing.T) {
+	out := func(all ...protocol.Time) (o []script.Outage) {
+		for i := 0; i < len(all); i += 2 {
+			o = append(o, script.Outage{From: all[i], To: all[i+1]})
+		}
+		return o
+	}
+	had := out(10, 20, 40, 50)
+	for _, tc := range []struct{ add, want []script.Outage }{
+		{out(1, 5), out(1, 5, 10, 20, 40, 50)}, {out(25, 30), out(10, 20, 25, 30, 40, 50)}, {out(15, 45), out(10, 50)},
+		{out(20, 30), out(10, 30, 40, 50)}, {out(60, 70), out(10, 20, 40, 50, 60, 70)}, {out(12, 14), out(10, 20, 40, 50)},
+	} {
+		if got := dark(had, tc.add[0]); !slices.Equal(got, tc.want) {
+			t.Errorf("%v and %v: %v; want %v", had, tc.add, got, tc.want)
+		}
+	}
+}
