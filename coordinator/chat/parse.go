@@ -191,6 +191,10 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 			i++
 			continue
 		}
+		if r.filters(tokens, i) {
+			i++
+			continue
+		}
 		n, concepts := r.word(l, low[i:], t, i)
 		if n == 0 {
 			if back := l.unknownName(tokens, i); back != nil {
@@ -209,6 +213,22 @@ func (r *reading) read(l *Log, tokens []token) *Answer {
 		i += n
 	}
 	return nil
+}
+
+// filters reports whether a word is the "only" of "only at oslo" or "oslo only" in
+// what is no question of yes or no: the name alone says as much.
+func (r *reading) filters(tokens []token, i int) bool {
+	named := func(k int) bool { return k >= 0 && k < len(tokens) && len(tokens[k].names) > 0 }
+	first := tokens[0].low
+	if tokens[i].low != "only" || tokens[i].quoted || slices.Contains(inverted, first) || slices.Contains([]string{"why", "did", "does", "would", "could"}, first) || i > 0 && tokens[i-1].low == "not" {
+		return false
+	}
+	for k := i + 1; k < len(tokens) && slices.Contains([]string{"at", "of", "for", "on", "site", "tenant"}, tokens[k].low) && !named(k); k++ {
+		if named(k + 1) {
+			return true
+		}
+	}
+	return named(i+1) || i == len(tokens)-1 && named(i-1)
 }
 
 // word reads what is no name, and returns how many words it took.

@@ -129,3 +129,16 @@ func TestAWhatIfKeepsItsWindow(t *testing.T) {
 		t.Errorf("a day with all jobs: %s %q %q", a.Kind, a.Read, a.Text)
 	}
 }
+
+func TestOnlyBesideANameIsItsFilter(t *testing.T) {
+	l := day().log()
+	for q, want := range map[string]string{
+		"energy by tenant, only at oslo": "energy used by tenant at site oslo", "late jobs, oslo only": "late jobs at site oslo", "carbon only of tenant vision": "carbon used of tenant vision",
+		"did vision run only at oslo": "", "carbon not only at oslo": "", "only late jobs at oslo by carbon": "", "why is train-1 only at oslo": "",
+	} {
+		got, back := l.Parse(q)
+		if back == nil && got.String() != want || back != nil && want != "" {
+			t.Errorf("%q is read as %q (%+v); want %q", q, got.String(), back, want)
+		}
+	}
+}
