@@ -208,7 +208,7 @@ func patient(l Lot, next protocol.Time) bool {
 }
 
 // ample is how much time a job of several GPUs has left that can be held.
-const ample = 12 * time.Hour
+const ample = 6 * time.Hour
 
 // A lot that has time is not sold for more than this over what its best option
 // costs, room paid for, whether that is free or not: thousandths of it, and a
