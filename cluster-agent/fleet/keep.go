@@ -49,10 +49,10 @@ func firmer(now protocol.Time, j protocol.Job, run time.Duration) firm {
 
 func (k *keep) due(now protocol.Time) protocol.Time { return due(now, k.job, k.until.Sub(k.from)) }
 
-// due is when a job had better start: at once, if it cannot wait or has waited for
-// as long as it could.
+// due is when a job had better start: at once, if it cannot wait, has waited for as
+// long as it could, or has nowhere else to turn.
 func due(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
-	if !waits(now, j, run) {
+	if !waits(now, j, run) || tied(j) {
 		return 0
 	}
 	return Latest(j, run)
@@ -68,7 +68,7 @@ func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protoc
 			continue
 		}
 		from := at
-		if j.Deferrable && !tied(j) && own != i && slices.Contains(aside, i) {
+		if waits(0, j, run) && own != i && slices.Contains(aside, i) {
 			from = max(at, Latest(j, run))
 		}
 		until := n.busy()

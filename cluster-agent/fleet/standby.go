@@ -70,13 +70,12 @@ func (n *node) left() (at protocol.Time) {
 }
 
 // waits reports whether a job that would run for so long from now can wait, and
-// has the time.
+// has the time. One of several GPUs that has nowhere else to turn has none: if every
+// large node is busy when it must start, it waits for as long as the longest job
+// runs. So it may have what is on standby for jobs that cannot wait.
 func waits(now protocol.Time, j protocol.Job, run time.Duration) bool {
-	return j.Deferrable && !tied(j) && now < Latest(j, run)
+	return j.Deferrable && (j.GPUs <= 1 || !tied(j)) && now < Latest(j, run)
 }
 
-// tied reports whether a job has nowhere else to turn: one of several GPUs that may
-// run at one site alone. If it waits until it must start, and every large node is
-// busy then, it waits for as long as the longest job runs. So it may have what is
-// kept for jobs that cannot wait.
-func tied(j protocol.Job) bool { return j.GPUs > 1 && len(j.Regions) == 1 }
+// tied reports whether a job has nowhere else to turn: it may run at one site alone.
+func tied(j protocol.Job) bool { return len(j.Regions) == 1 }

@@ -192,12 +192,13 @@ func (p *problem) choose(lot int, left *rooms, price pricing) int {
 }
 
 // patient reports whether a lot can be left to the next full round: some option of
-// it begins after that, and ends with time to spare; with much, if it takes several
-// GPUs: what the plan has for it is not kept anywhere, and a node that is broken up
-// meanwhile comes free when the longest job on it has ended.
+// it begins after that, and ends with time to spare; with ample time, if it takes
+// several GPUs or may run at one site alone. What the plan has for it is not kept
+// anywhere: a node that is broken up meanwhile comes free when the longest job on it
+// has ended, and a site that is full by then is all that it has.
 func patient(l Lot, next protocol.Time) bool {
 	need := spare
-	if l.Job.GPUs > 1 {
+	if l.Job.GPUs > 1 || len(l.Job.Regions) == 1 {
 		need = ample
 	}
 	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
@@ -207,7 +208,7 @@ func patient(l Lot, next protocol.Time) bool {
 	})
 }
 
-// ample is how much time a job of several GPUs has left that can be held.
+// ample is how much time such a job has left that can be held.
 const ample = 6 * time.Hour
 
 // A lot that has time is not sold for more than this over what its best option
