@@ -150,14 +150,21 @@ func seen(t *testing.T, at, site string) {
 		"/agents/" + site + "/readyz":  "ready",
 		"/agents/nowhere/readyz":       "",
 	} {
-		r, err := http.Get(at + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(r.Body)
-		r.Body.Close()
-		if want == "" && r.StatusCode == http.StatusOK || want != "" && (r.StatusCode != http.StatusOK || !strings.Contains(string(text), want)) {
-			t.Errorf("%s: %s: %.400s; want %s", path, r.Status, text, want)
+		for try := 0; ; try++ { // what was settled is counted a moment later
+			r, err := http.Get(at + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(r.Body)
+			r.Body.Close()
+			if want == "" && r.StatusCode != http.StatusOK || want != "" && r.StatusCode == http.StatusOK && strings.Contains(string(text), want) {
+				break
+			}
+			if try == 100 {
+				t.Errorf("%s: %s: %s; want %s", path, r.Status, text, want)
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package attack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -135,8 +134,8 @@ func live(ctx context.Context, judge *advise.Judge, slow func(), more func(waite
 	if err != nil {
 		return err
 	}
-	if err := judge.Serve(ctx, port, bus.Clock{}, 0); !errors.Is(err, context.Canceled) {
-		return err
+	if err := judge.Serve(ctx, port, bus.Clock{}, 0); ctx.Err() == nil {
+		return err // else it was told to end, and may have seen its port close first
 	}
 	return nil
 }
