@@ -32,13 +32,19 @@ func JSON(m Message) ([]byte, error) {
 	return append(appendJSON(out, reflect.ValueOf(m.Body)), '}'), nil
 }
 
-// quote appends s as JSON, with escapes for all that is not printable: names come
-// from outside, and the line may go to a terminal.
+// quote appends s as JSON: names come from outside, and the line may go to a terminal.
 func quote(out []byte, s string) []byte {
 	text, _ := json.Marshal(s) // a string always has a JSON form
+	return append(out, Escaped(text)...)
+}
+
+// Escaped returns JSON with all that is not printable in its strings escaped: the
+// same value, and safe for a terminal, whatever names it holds.
+func Escaped(text []byte) []byte {
+	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
 		switch {
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) || r == '\n':
 			out = utf8.AppendRune(out, r)
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)

@@ -68,7 +68,7 @@ func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protoc
 			continue
 		}
 		from := at
-		if waits(0, j, run) && own != i && slices.Contains(aside, i) {
+		if patient(j) && own != i && slices.Contains(aside, i) {
 			from = max(at, Latest(j, run))
 		}
 		until := n.busy()

@@ -74,8 +74,10 @@ func (n *node) left() (at protocol.Time) {
 // large node is busy when it must start, it waits for as long as the longest job
 // runs. So it may have what is on standby for jobs that cannot wait.
 func waits(now protocol.Time, j protocol.Job, run time.Duration) bool {
-	return j.Deferrable && (j.GPUs <= 1 || !tied(j)) && now < Latest(j, run)
+	return patient(j) && now < Latest(j, run)
 }
+
+func patient(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !tied(j)) }
 
 // tied reports whether a job has nowhere else to turn: it may run at one site alone.
 func tied(j protocol.Job) bool { return len(j.Regions) == 1 }

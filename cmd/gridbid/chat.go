@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // newChatCommand is `gridbid chat`: questions one after the other.
@@ -141,7 +141,7 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.path, a})
 		if err == nil {
-			_, err = t.out.Write(append(phrase.Escaped(line), '\n'))
+			_, err = t.out.Write(append(protocol.Escaped(line), '\n'))
 		}
 		return err
 	}

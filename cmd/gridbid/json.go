@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // tellJSON writes a value for programs, indented, with nothing in it that would
@@ -14,6 +14,6 @@ func tellJSON(out io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(phrase.Escaped(text), '\n'))
+	_, err = out.Write(append(protocol.Escaped(text), '\n'))
 	return err
 }

@@ -226,7 +226,12 @@ func (p *problem) waits(lot, c int) bool { return p.patient[lot] && p.dear(lot, 
 // had better wait.
 func (p *problem) dear(lot, c int) bool {
 	_, v := p.favourite(lot)
-	return p.paid(lot, c) > v+float64(math.Abs(v)*dearer/1000)+trifle
+	return farAbove(p.paid(lot, c), v)
+}
+
+// farAbove reports whether a cost is so far above another that a lot does not pay it.
+func farAbove(cost, other float64) bool {
+	return cost > other+float64(math.Abs(other)*dearer/1000)+trifle
 }
 
 // after returns the option of a lot that is cheapest with room paid for, of those

@@ -139,10 +139,10 @@ func (a *Auction) Clear(r Round) Outcome {
 		p.searchPrices(a.cfg.Steps)
 	}
 	choice := p.assign()
-	sold := p.sold(choice)
+	p.sell(choice)
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
 	for i, l := range r.Lots {
-		out.Decisions[i] = a.decide(r, l, p, i, choice[i], &sold)
+		out.Decisions[i] = a.decide(r, l, p, i, choice[i])
 	}
 	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
@@ -154,7 +154,7 @@ func (a *Auction) Clear(r Round) Outcome {
 // queue, because only a site can set a node aside: one that nobody can start now
 // and that has no time to lose, and one of several GPUs, for which no node would
 // ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, sold *[]*candidate) Decision {
+func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	cands := p.lots[i]
 	if cands.len() == 0 {
 		return wait(r, l)
@@ -164,11 +164,11 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, sold *[]*candidat
 		d.Until, d.Why.Code = r.Next, protocol.CheaperLater
 		return d
 	}
-	k := cands.at(max(c, 0))
-	if k := p.offered(i, c, *sold); k != nil {
-		*sold = append(*sold, k)
+	if k := p.offered(i, c); k != nil {
+		p.sold = append(p.sold, k)
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}
+	k := cands.at(max(c, 0))
 	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
 	}) {
@@ -196,14 +196,13 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int, sold *[]*candidat
 	return h
 }
 
-// sold returns what the lots chose.
-func (p *problem) sold(choice []int) (sold []*candidate) {
+// sell notes what the lots chose.
+func (p *problem) sell(choice []int) {
 	for i, c := range choice {
 		if c >= 0 {
-			sold = append(sold, p.lots[i].at(c))
+			p.sold = append(p.sold, p.lots[i].at(c))
 		}
 	}
-	return sold
 }
 
 // offered returns the cheapest option of a lot that has no time, if it chose none or
@@ -211,21 +210,16 @@ func (p *problem) sold(choice []int) (sold []*candidate) {
 // nil. A site offers such a lot also what it keeps for jobs that have more time, and
 // its sums of free room leave that out: that it fits is the site's word, by a look at
 // its nodes. So it goes into the site's queue.
-func (p *problem) offered(lot, c int, sold []*candidate) *candidate {
+func (p *problem) offered(lot, c int) *candidate {
 	for j := 0; ; j++ {
 		k := p.lots[lot].at(j)
-		if k == nil || c >= 0 && !farAbove(p.lots[lot].at(c).cost, k.cost) {
+		if k == nil || c >= 0 && !farAbove(float64(p.lots[lot].at(c).cost), float64(k.cost)) {
 			return nil
 		}
-		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !slices.ContainsFunc(sold, k.meets) {
+		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !slices.ContainsFunc(p.sold, k.meets) {
 			return k
 		}
 	}
-}
-
-// farAbove reports whether a cost is so far above another that a lot does not pay it.
-func farAbove(cost, other protocol.Microdollars) bool {
-	return cost > other+abs(other)*dearer/1000+trifle
 }
 
 // meets reports whether k and x are for the same GPUs at the same time.

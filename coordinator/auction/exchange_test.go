@@ -81,7 +81,7 @@ func TestAFavouriteIsTheCheapestOfAll(t *testing.T) {
 				want := math.Inf(1)
 				for c := range l.len() {
 					k := l.at(c)
-					want = min(want, float64(k.cost)+p.shadow(k))
+					want = min(want, float64(k.cost)+shadow(p, k))
 				}
 				for range 2 {
 					if c, got := p.favourite(i); got != want || c >= 0 && p.paid(i, c) != want {

@@ -44,10 +44,10 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 		if len(band) < 2 || !out[i].Queue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i].at(k).site) }) {
 			continue
 		}
-		own, most := p.lots[i].at(choice[i]), protocol.Microdollars(0)
+		most := protocol.Microdollars(0)
 		for _, c := range band {
 			k := p.lots[i].at(c)
-			extra := p.extra(k, own)
+			extra := p.extra(i, c, choice[i])
 			out[i].Near = append(out[i].Near, Near{Site: k.site, Option: *k.Option, Cost: k.cost, Extra: extra})
 			if c != choice[i] {
 				left.take(p.lots[i], c, 1)
@@ -90,16 +90,18 @@ func (p *problem) band(lot, own int, left *rooms, l Leeway) (band []int) {
 		return nil
 	}
 	band = slices.DeleteFunc(band, func(c int) bool {
-		return cands.at(c).cost > best+most || p.extra(cands.at(c), mine) > most
+		return cands.at(c).cost > best+most || p.extra(lot, c, own) > most
 	})
 	return append(band, own)
 }
 
-// extra returns what k costs more than own: the more of with room paid for,
-// which others pay, and without. It is not negative.
-func (p *problem) extra(k, own *candidate) protocol.Microdollars {
-	room := protocol.Microdollars(p.shadow(k) - p.shadow(own))
-	return max(0, k.cost-own.cost, k.cost-own.cost+room)
+// extra returns what option c of a lot costs more than its own: the more of with
+// room paid for, which others pay, and without. It is not negative.
+func (p *problem) extra(lot, c, own int) protocol.Microdollars {
+	r := p.lots[lot]
+	more := r.at(c).cost - r.at(own).cost
+	room := protocol.Microdollars(p.room(r, &r.brief[c]) - p.room(r, &r.brief[own]))
+	return max(0, more, more+room)
 }
 
 func abs(m protocol.Microdollars) protocol.Microdollars { return max(m, -m) }

@@ -69,7 +69,7 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 			best, paid := math.Inf(1), math.Inf(1)
 			for j := range p.lots[i].len() {
 				k := p.lots[i].at(j)
-				v := float64(k.cost) + p.shadow(k)
+				v := float64(k.cost) + shadow(p, k)
 				best = min(best, v)
 				if k.site == d.Site && *k.Option == d.Option {
 					paid = min(paid, v)

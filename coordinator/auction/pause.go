@@ -24,8 +24,8 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*shortest {
 		return 0
 	}
-	cost, ok := p.running(k, w, g, p.position(j.Deadline.Add(-spare)))
-	if !ok {
+	cost, end := p.running(k, w, g, p.position(j.Deadline.Add(-spare)))
+	if end < k.b {
 		return 0
 	}
 	own := slots(j.Pause) * slots(run) / slots(j.Run) // the pause's run, on these GPUs
@@ -39,7 +39,7 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 		}
 		rest := k.b - float64(i) + own
 		first := cost.over(k.a, float64(i))
-		for s := i + 1; float64(s)+rest <= cost.end; s++ {
+		for s := i + 1; float64(s)+rest <= end; s++ {
 			if v := first + cost.over(float64(s), float64(s)+rest); v < best-1 { // of equals, the one that runs longest first
 				best, at = v, when
 			}
@@ -51,21 +51,12 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 // slots returns a span in slots.
 func slots(d time.Duration) float64 { return float64(d) / float64(slot) }
 
-// A running is what it costs to run on, in microdollars: the sum by slot from the
-// problem's first, and how far it is known.
-type running struct {
-	sum sum
-	end float64
-}
-
-func (r *running) over(a, b float64) float64 { return r.sum.over(a, b) }
-
-// running returns what it costs to run in the way of k, room included, up to a
-// position; false if the site does not say how its grid will be.
-func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, end float64) (*running, bool) {
+// running returns what it costs to run in the way of k, room included, in microdollars
+// by slot, up to a position, or to where the site says how its grid will be.
+func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, until float64) (cost sum, end float64) {
 	n := min(len(g.Price), len(g.Carbon))
 	if n == 0 || g.From > p.from {
-		return nil, false
+		return cost, 0
 	}
 	hour := func(i int) int { return int(p.from.Add(time.Duration(i)*slot).Sub(g.From) / time.Hour) }
 	pue := func(h int) float64 {
@@ -74,12 +65,9 @@ func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, 
 		}
 		return float64(g.PUE[min(h, len(g.PUE)-1)]) / 1000
 	}
-	known := min(int(end), horizon)
+	known := min(int(until), horizon)
 	for known > 0 && hour(known-1) >= n {
 		known--
-	}
-	if float64(known) < k.b {
-		return nil, false
 	}
 	var facility float64 // the run's hours, each times its PUE, which its energy includes
 	for i := int(k.a); float64(i) < k.b; i++ {
@@ -93,7 +81,6 @@ func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, 
 		kWh := float64(g.Price[h]) + float64(w.CarbonCost(g.Carbon[h]))
 		rates[i] = float64(kw*pue(h)*kWh) + float64(float64(k.gpu)/1000*p.pools[k.pool].price[i])
 	}
-	r := &running{end: float64(known)}
-	r.sum.accumulate(&rates)
-	return r, true
+	cost.accumulate(&rates)
+	return cost, float64(known)
 }

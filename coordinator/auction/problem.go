@@ -20,6 +20,7 @@ type problem struct {
 	looks int // at options so far, for their favourites
 	moved int // counts the changes of prices, from 1
 	jobs  []protocol.Job
+	sold  []*candidate // in this round
 
 	full    bool   // every waiting job is in the round
 	patient []bool // by lot: it can be left to the next full round
@@ -45,14 +46,6 @@ type candidate struct {
 	gpu  protocol.Milli
 	cost protocol.Microdollars // without the price of room
 	a, b float64               // start and finish in slots
-}
-
-// shadow returns what the room of k costs at the prices of p.
-func (p *problem) shadow(k *candidate) float64 {
-	if k.pool < 0 {
-		return 0
-	}
-	return float64(k.gpu) / 1000 * p.sums[k.pool].over(k.a, k.b)
 }
 
 func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {

@@ -83,3 +83,11 @@ func drawRound(t *rapid.T, most int) Round {
 	}
 	return r
 }
+
+// shadow returns what the room of k costs at the prices of p, by hand.
+func shadow(p *problem, k *candidate) float64 {
+	if k.pool < 0 {
+		return 0
+	}
+	return float64(k.gpu) / 1000 * p.sums[k.pool].over(k.a, k.b)
+}

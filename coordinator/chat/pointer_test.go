@@ -39,17 +39,7 @@ func TestAPointerStandsForWhatWasSpokenOf(t *testing.T) {
 		{{"top 3 jobs by carbon", "top 3 jobs by carbon"}, {"and the energy of those?", ""}}, // not the top by energy
 		{{"carbon used", "carbon used"}, {"how many of those were late?", ""}},
 	} {
-		s := day().log().Talk()
-		for _, turn := range talk {
-			a := s.Ask(turn[0])
-			read := ""
-			if a.Query != nil {
-				read = a.Query.String()
-			}
-			if read != turn[1] {
-				t.Errorf("%q is read as %q (%s %q); want %q", turn[0], read, a.Kind, a.Text, turn[1])
-			}
-		}
+		talks(t, talk)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// A talk is questions, and how each is read; "" is one that is not read.
 func TestAQuestionMayLeanOnTheOneBefore(t *testing.T) {
 	for _, talk := range [][][2]string{
 		{{"why did train-1 go to oslo", "why job train-1 at site oslo"}, {"why not lyon?", "why not site lyon for job train-1"},
@@ -22,16 +21,23 @@ func TestAQuestionMayLeanOnTheOneBefore(t *testing.T) {
 		{{"late jobs", "late jobs"}, {"and trees?", ""}}, // no part of the question before
 		{{"explain D-2", "why D-2"}, {"who bid on it", "list the bids for D-2"}},
 	} {
-		s := day().log().Talk()
-		for _, turn := range talk {
-			a := s.Ask(turn[0])
-			read := ""
-			if a.Query != nil {
-				read = a.Query.String()
-			}
-			if read != turn[1] {
-				t.Errorf("%q is read as %q (%s %q); want %q", turn[0], read, a.Kind, a.Text, turn[1])
-			}
+		talks(t, talk)
+	}
+}
+
+// talks asks one question after the other and holds how each is read; "" is one
+// that is not read.
+func talks(t *testing.T, talk [][2]string) {
+	t.Helper()
+	s := day().log().Talk()
+	for _, turn := range talk {
+		a := s.Ask(turn[0])
+		read := ""
+		if a.Query != nil {
+			read = a.Query.String()
+		}
+		if read != turn[1] {
+			t.Errorf("%q is read as %q (%s %q); want %q", turn[0], read, a.Kind, a.Text, turn[1])
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // A lot that is called in vain, so that not even the rule's plan has a place for
-// it, or the site that won it declines, rests before it is called again: at first for as long as the market gathers
-// jobs, since sites offer other room when theirs was taken; then for twice as long
-// each time, and for longest at most. So a cluster that is full, or a site that
-// offers what it has not, costs few rounds.
+// it, or the site that won it declines, rests before it is called again: at first
+// for as long as the market gathers jobs, since sites offer other room when theirs
+// was taken; then for twice as long each time, and for longest at most. So a cluster
+// that is full, or a site that offers what it has not, costs few rounds.
 const longest = 2 * time.Minute
 
 // hold has a lot wait: for its place in the plan, or until it could start. If the

@@ -142,7 +142,7 @@ func (d desk) resources(s *sdk.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(phrase.Escaped(raw))}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(protocol.Escaped(raw))}}}, nil
 	})
 	s.AddPrompt(&sdk.Prompt{
 		Name: "explain-decision", Description: "Explain one decision to an operator.",

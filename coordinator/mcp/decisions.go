@@ -13,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // What the tools about decisions are given.
@@ -100,7 +101,7 @@ func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(phrase.Escaped(raw))}}}
+	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.Escaped(raw))}}}
 	if c != nil {
 		if err := draw(r, c); err != nil {
 			return nil, nil, err

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -175,22 +174,4 @@ func Edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// Escaped returns JSON with all that is not printable in its strings escaped: the
-// same value, and safe for a terminal, whatever names it holds.
-func Escaped(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for _, r := range string(text) {
-		switch {
-		case unicode.IsPrint(r) || r == '\n':
-			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
 }
