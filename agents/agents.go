@@ -35,7 +35,8 @@ type Config struct {
 type Habit struct {
 	Later  bool // offer later starts to jobs that can wait
 	Choose bool // offer each GPU model and cap, not only what the policy picks
-	Most   int  // options for one job; default 8
+	Idle   bool // charge a job its share of what its node draws for being awake
+	Most   int  // options for one job on one GPU model; default 4
 }
 
 // Network is what moving a job's input from another site takes.
@@ -101,7 +102,7 @@ type live struct {
 // New returns an agent that bids for a fleet, by what it hears of a grid.
 func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 	if cfg.Habit.Most == 0 {
-		cfg.Habit.Most = 8
+		cfg.Habit.Most = 4
 	}
 	if cfg.Network == (Network{}) {
 		cfg.Network = DefaultNetwork()

@@ -55,15 +55,31 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	if len(ways) == 0 {
 		return protocol.Menu{Job: j.ID, Why: why}
 	}
-	starts := p.starts(j, ways)
-	if len(starts) == 0 {
+	options := p.options(j, ways)
+	if len(options) == 0 {
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom}}
 	}
-	return protocol.Menu{Job: j.ID, Options: choose(starts, a.cfg.Habit.Most)}
+	return protocol.Menu{Job: j.ID, Options: options}
 }
 
-// starts returns, for each start that is worth a thought, the best way to run
-// then, soonest first.
+// options returns what is offered on each GPU model, soonest first. Every job is
+// offered every model: if all were offered the one that is cheapest for all, the
+// market would find it full, and nothing of the others on the menu.
+func (p *pricing) options(j protocol.Job, ways []fleet.Way) (out []protocol.Option) {
+	for len(ways) > 0 {
+		n := slices.IndexFunc(ways, func(w fleet.Way) bool { return w.Model != ways[0].Model })
+		if n < 0 {
+			n = len(ways)
+		}
+		out = append(out, choose(p.starts(j, ways[:n]), p.agent.cfg.Habit.Most)...)
+		ways = ways[n:]
+	}
+	slices.SortStableFunc(out, func(x, y protocol.Option) int { return cmp.Compare(x.Start, y.Start) })
+	return out
+}
+
+// starts returns, for each start that is worth a thought, the best of some ways to
+// run then, soonest first.
 func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 	best := make(map[protocol.Time]priced)
 	for _, w := range ways {
@@ -86,9 +102,9 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		if p.agent.cfg.Habit.Later && j.Deferrable {
 			last = max(earliest, min(fleet.Latest(j, run), p.now.Add(slots*slot)))
 		}
-		awake := protocol.Milliwatts(0)
-		if place.Wake > 0 {
-			awake = p.agent.fleet.Share(j, w.Model)
+		idle := protocol.Milliwatts(0)
+		if p.agent.cfg.Habit.Idle {
+			idle = p.agent.fleet.Share(j, w.Model)
 		}
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
 			at := fleet.Place{}
@@ -98,7 +114,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 			if t > earliest && (j.GPUs > 1 || t.Add(run+firm) > j.Deadline) && !p.opens(j, w.Model, t, run) {
 				continue
 			}
-			if o := p.price(j, w, t, run, awake, at); better(o, best[t]) {
+			if o := p.price(j, w, t, run, idle, at); better(o, best[t]) {
 				best[t] = o
 			}
 		}
@@ -121,15 +137,13 @@ func (p *pricing) opens(j protocol.Job, model string, t protocol.Time, run time.
 	return ok && at == t
 }
 
-// price says what it takes to run j one way from a start on. Awake is what it
-// adds to the draw of nodes for being awake: its share of one, where it would
-// have to wake one now, and nothing where one is awake. Not the whole of it, and
-// not for the start of now alone: every job would wait for another to come first.
-func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, awake protocol.Milliwatts, at fleet.Place) priced {
+// price says what it takes to run j one way from a start on. Idle is its share of
+// what its node draws for being awake.
+func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, idle protocol.Milliwatts, at fleet.Place) priced {
 	finish := start.Add(run)
 	o := protocol.Option{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, Fragment: at.Fragment, Score: at.Score}
 	o.Energy, o.Carbon, o.Money = p.agent.curve.Cost(start, finish, w.Power)
-	_, carbon, money := p.agent.curve.Cost(start, finish, awake)
+	_, carbon, money := p.agent.curve.Cost(start, finish, idle)
 	o.Awake = money + p.terms.CarbonCost(carbon)
 	o.Transfer = p.agent.cfg.Network.costs(j, p.agent.cfg.Site)
 	o.Carbon += p.agent.cfg.Network.emits(j, p.agent.cfg.Site)
@@ -150,6 +164,9 @@ func better(x, y priced) bool {
 // from the ones chosen, so that the market has other hours to turn to when all
 // sites' jobs want the same one. They come out soonest first.
 func choose(starts []priced, most int) []protocol.Option {
+	if len(starts) == 0 {
+		return nil
+	}
 	order := make([]int, len(starts))
 	for i := range order {
 		order[i] = i

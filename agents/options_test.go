@@ -8,6 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -16,18 +19,46 @@ var eager = Habit{Later: true, Choose: true}
 // By hand: a V100 at work draws 160 W, 35 of them idle too; four busy cores draw
 // 16 W; so the job adds 141 W, and with the building's fifth 169.2 W. The node of
 // four draws 300 + 320 + 140 W awake and 15 asleep; a quarter of 745 W is 186.25,
-// and with the building's fifth 223.5 W. A kWh costs 10 cents and 500 g; a
-// kilogram counts as 10 cents.
+// and with the building's fifth 223.5 W, if jobs are charged that. A kWh costs 10
+// cents and 500 g; a kilogram counts as 10 cents.
 func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
-	got := s.call(job("train", 1))[0].Options
-	want := protocol.Option{
-		Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
-		Energy: 609_120_000, Carbon: 84_600, Money: 16_920,
-		Awake: 22_350 + 11_175, Score: got[0].Score, Fragment: got[0].Fragment,
+	for idle, awake := range map[bool]protocol.Microdollars{false: 0, true: 22_350 + 11_175} {
+		s := newSite(t, Habit{Idle: idle}, 4)
+		got := s.call(job("train", 1))[0].Options
+		want := protocol.Option{
+			Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
+			Energy: 609_120_000, Carbon: 84_600, Money: 16_920,
+			Awake: awake, Score: got[0].Score, Fragment: got[0].Fragment,
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("offered\n%+v, want\n%+v", got, want)
+		}
 	}
-	if len(got) != 1 || got[0] != want {
-		t.Errorf("offered\n%+v, want\n%+v", got, want)
+}
+
+// Whatever is cheapest, a job that may run on two models is offered hours of both,
+// soonest first, each the cheapest way to run on its model then.
+func TestEveryModelIsOffered(t *testing.T) {
+	var nodes []fleet.Node
+	for _, model := range []string{"A100", "V100"} {
+		nodes = append(nodes, fleet.Node{
+			Node: fgd.Node{Name: "of-" + model, CPU: 64_000, Memory: 256 << 10, GPUs: 4, Model: model}, Host: power.DefaultHost(4),
+		})
+	}
+	s := newSiteOf(t, Habit{Later: true, Choose: true, Most: 3}, nodes)
+	s.signal(protocol.GridPrice, 100_000, 40_000, 100_000, 50_000, 100_000)
+	s.signal(protocol.GridCarbon, 500_000)
+	j := job("train", 1)
+	j.Deferrable = true
+	offered := make(map[string]int)
+	menu := s.call(j)[0].Options
+	for i, o := range menu {
+		if offered[o.Model]++; i > 0 && o.Start < menu[i-1].Start {
+			t.Errorf("%v is offered after %v", o.Start, menu[i-1].Start)
+		}
+	}
+	if offered["A100"] != 3 || offered["V100"] != 3 {
+		t.Errorf("offered %v, want three hours of each model", offered)
 	}
 }
 

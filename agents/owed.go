@@ -167,7 +167,7 @@ func (a *Agent) release(now protocol.Time, id protocol.JobID) {
 	a.fleet.Free(id)
 	if a.live[id] != nil {
 		delete(a.live, id)
-		a.fleet.End(now, id)
+		a.fleet.End(id)
 	}
 }
 

@@ -248,7 +248,7 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 func (a *Agent) over(now protocol.Time, id protocol.JobID) {
 	delete(a.live, id)
 	delete(a.epochs, id)
-	a.fleet.End(now, id)
+	a.fleet.End(id)
 }
 
 // settled takes in that the market has our report of a job.

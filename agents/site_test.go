@@ -42,6 +42,10 @@ func newDarkSite(t *testing.T, habit Habit, gpus ...int) *site {
 			Node: fgd.Node{Name: string(rune('a' + i)), CPU: 64_000, Memory: 256 << 10, GPUs: n, Model: "V100"}, Host: power.DefaultHost(n),
 		})
 	}
+	return newSiteOf(t, habit, nodes)
+}
+
+func newSiteOf(t *testing.T, habit Habit, nodes []fleet.Node) *site {
 	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default()})
 	if err != nil {
 		t.Fatal(err)

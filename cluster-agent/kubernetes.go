@@ -45,7 +45,7 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
 		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
-		Feed: live, Grid: c.Grid.rules(),
+		Feed: live, Grid: c.Grid.rules(), Idle: c.Grid.Idle,
 	}
 	var err error
 	if x.Power, err = measuredTable(k.Curves); err != nil {

@@ -30,6 +30,7 @@ type gridConfig struct {
 	Price   float64       `yaml:"price"`
 	Carbon  float64       `yaml:"carbon"`
 	PUE     float64       `yaml:"pue"`
+	Idle    bool          `yaml:"idle"`
 	Sources []feed.Config `yaml:"sources"`
 }
 

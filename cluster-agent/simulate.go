@@ -51,7 +51,7 @@ func simulate(c config, s script.Scenario, live *feed.Feed) (site.Config, error)
 		Beside: map[protocol.Party]site.Party{protocol.Hands(c.Site): hands.Simulate(c.Site, place.Hands), protocol.Feed(c.Site): place.Feed},
 	}
 	if live != nil {
-		out.Agent = agents.New(agents.Config{Site: c.Site, Habit: agents.Habit{Later: true, Choose: true}}, place.Fleet, grid.New(c.Grid.rules()))
+		out.Agent = agents.New(agents.Config{Site: c.Site, Habit: agents.Habit{Later: true, Choose: true, Idle: c.Grid.Idle}}, place.Fleet, grid.New(c.Grid.rules()))
 		delete(out.Beside, protocol.Feed(c.Site))
 		out.More = map[protocol.Party]func(context.Context, bus.Hub, uint32) error{protocol.Feed(c.Site): live.Run}
 	}

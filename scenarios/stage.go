@@ -149,6 +149,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, body fleet.Config, si
 		return err
 	}
 	st.fleets = append(st.fleets, p.Fleet)
+	habit.Idle = site.IdleBid
 	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, p.Fleet, p.Grid)
 	if site.Bids != (script.Bids{}) {
 		agent = shader{agent, site.Bids}

@@ -51,9 +51,8 @@ type Fleet struct {
 // A node is the state of one machine.
 type node struct {
 	Node
-	jobs  []*Run        // by planned end, then id
-	empty protocol.Time // since when nothing runs here; 0: since ever
-	keeps []keep        // by time, not overlapping
+	jobs  []*Run // by planned end, then id
+	keeps []keep // by time, not overlapping
 
 	// Of a node that was surveyed.
 	others  []fgd.Placement // what others hold of it
@@ -211,7 +210,7 @@ func (f *Fleet) promised(by protocol.Time) (nodes []int) {
 }
 
 // End gives back the room of a job. It reports false for a job that is not here.
-func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
+func (f *Fleet) End(id protocol.JobID) bool {
 	r := f.running[id]
 	if r == nil {
 		return false
@@ -220,9 +219,6 @@ func (f *Fleet) End(now protocol.Time, id protocol.JobID) bool {
 	f.aside = nil
 	n := &f.nodes[r.placement.Node]
 	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })
-	if len(n.jobs) == 0 {
-		n.empty = now
-	}
 	ok := f.cluster.Release(r.placement) == nil
 	if n.leaving {
 		f.retire(r.placement.Node)

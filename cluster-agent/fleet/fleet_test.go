@@ -64,8 +64,8 @@ func TestTheModelOfNoGPUsIsForgotten(t *testing.T) {
 	if got := f.Pools(); len(got) != 1 || got[0].Model != "" || got[0].Nodes != 2 {
 		t.Errorf("pools %+v", got)
 	}
-	if p, ok := f.Place(noon, job("cpu", 0), "", time.Hour); !ok || p.Wake != 300_000-15_000 {
-		t.Errorf("placed %+v, %v; want a node woken from 15 to 300 W", p, ok)
+	if _, ok := f.Place(noon, job("cpu", 0), "", time.Hour); !ok {
+		t.Error("no room for a job without GPUs")
 	}
 }
 
@@ -129,36 +129,10 @@ func TestAJobRunsOnceAtATime(t *testing.T) {
 	if _, ok := f.Start(noon, job("a", 1), Way{Model: "V100", Run: time.Hour}, 0); ok {
 		t.Error("a job that runs was started again")
 	}
-	if !f.End(noon, "a") || f.End(noon, "a") || f.Running("a") != nil {
+	if !f.End("a") || f.End("a") || f.Running("a") != nil {
 		t.Error("a job ends once")
 	}
 	start(t, f, noon, job("a", 2), time.Hour)
-}
-
-func TestANodeFallsAsleepWhenItHasLingered(t *testing.T) {
-	f := must(t, box("a", "V100", 2))
-	wake := func(now protocol.Time) protocol.Milliwatts {
-		p, ok := f.Place(now, job("next", 1), "V100", time.Hour)
-		if !ok {
-			t.Fatal("no room")
-		}
-		return p.Wake
-	}
-	const awake = 300_000 + 2*80_000 + 2*35_000 - 15_000
-	if got := wake(noon); got != awake {
-		t.Errorf("a node that never ran wakes for %d mW, want %d", got, awake)
-	}
-	start(t, f, noon, job("a", 1), time.Hour)
-	if got := wake(noon); got != 0 {
-		t.Errorf("a node at work wakes for %d mW", got)
-	}
-	f.End(noon.Add(time.Hour), "a")
-	if got := wake(noon.Add(70*time.Minute - 1)); got != 0 {
-		t.Errorf("before it has lingered it wakes for %d mW", got)
-	}
-	if got := wake(noon.Add(70 * time.Minute)); got != awake {
-		t.Errorf("after ten minutes it wakes for %d mW, want %d", got, awake)
-	}
 }
 
 // A node of two V100s draws 530 W awake and 15 W asleep.

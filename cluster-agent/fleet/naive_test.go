@@ -94,7 +94,7 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
 			if len(d.runs) > 0 && rapid.IntRange(0, 2).Draw(t, "what") == 2 {
 				k := rapid.IntRange(0, len(d.runs)-1).Draw(t, "which")
-				if !f.End(now, d.runs[k].Job.ID) {
+				if !f.End(d.runs[k].Job.ID) {
 					t.Fatalf("%s did not end", d.runs[k].Job.ID)
 				}
 				d.runs = slices.Delete(d.runs, k, k+1)

@@ -80,7 +80,7 @@ func TestANodeThatIsGoneLeavesWithItsLastJob(t *testing.T) {
 	if p := f.Pools(); p[0].Nodes != 2 {
 		t.Errorf("%+v; n1 still runs a job", p)
 	}
-	if !f.End(noon, "a") || f.Pools()[0].Nodes != 1 {
+	if !f.End("a") || f.Pools()[0].Nodes != 1 {
 		t.Errorf("%+v after the last job of n1", f.Pools())
 	}
 	again := machine("n1")
@@ -149,7 +149,7 @@ func TestSurveysLeaveNoTrace(t *testing.T) {
 				}
 			default:
 				for id := range live {
-					if !f.End(noon, id) {
+					if !f.End(id) {
 						t.Fatalf("%s did not end", id)
 					}
 					delete(live, id)
@@ -169,7 +169,7 @@ func TestSurveysLeaveNoTrace(t *testing.T) {
 			}
 		}
 		for id := range live {
-			f.End(noon, id)
+			f.End(id)
 		}
 		f.Survey(noon, last)
 		want := surveyed(t, last...)

@@ -73,9 +73,8 @@ func (f *Fleet) Plain(now protocol.Time, j protocol.Job) (Way, protocol.Reason, 
 
 // A Place is where a job would land now, without placing it.
 type Place struct {
-	Fragment protocol.Milli      // change of GPUs made useless; negative: made useful
-	Score    protocol.Milli      // of the node, by the placement policy
-	Wake     protocol.Milliwatts // drawn by the node for being awake, if it sleeps now
+	Fragment protocol.Milli // change of GPUs made useless; negative: made useful
+	Score    protocol.Milli // of the node, by the placement policy
 }
 
 // Place says where a job would land now on a model, or on any that will do, to
@@ -85,12 +84,7 @@ func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string, run time.
 	if !ok {
 		return Place{}, false
 	}
-	p := Place{Fragment: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}
-	n := &f.nodes[q.Node]
-	if f.asleep(now, n) {
-		p.Wake = n.idle(f) - n.Host.Asleep
-	}
-	return p, true
+	return Place{Fragment: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}, true
 }
 
 func (f *Fleet) quote(now protocol.Time, j protocol.Job, model string, run time.Duration) (q fgd.Quote, ok bool) {
@@ -104,10 +98,6 @@ func (f *Fleet) quote(now protocol.Time, j protocol.Job, model string, run time.
 // idle returns what an awake node draws without work.
 func (n *node) idle(f *Fleet) protocol.Milliwatts {
 	return n.Host.Idle(f.pool(n.Model).gpu, n.GPUs)
-}
-
-func (f *Fleet) asleep(now protocol.Time, n *node) bool {
-	return len(n.jobs) == 0 && (n.empty == 0 || now >= n.empty.Add(n.Host.Linger))
 }
 
 // Share returns the part of an awake node's idle draw that falls to a job, by

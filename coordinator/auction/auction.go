@@ -188,7 +188,7 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	if c < 0 {
 		return d
 	}
-	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare || k.Start < r.Now.Add(moment) {
+	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare && !p.patient[i] || k.Start < r.Now.Add(moment) {
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
 	}
 	h := a.hold(l, k)

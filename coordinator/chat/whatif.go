@@ -46,13 +46,13 @@ func (l *Log) differ(q Query, a *Answer) {
 		return
 	}
 	a.figure("site/"+dear, "total-difference", int64(y.Terms.Total()-x.Terms.Total()), "microdollars", m.cited()...)
-	a.figure("site/"+dear, term+"-difference", int64(by), "microdollars", m.cited()...)
 	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
 		term, phrase.Dollars(by), name(dear), name(cheap), name(dear), phrase.Dollars(y.Terms.Total()), name(cheap), phrase.Dollars(x.Terms.Total()))
 	a.Chart = m.bids()
 	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
 	for _, c := range narrate.Causes() {
 		if c.Of(x.Terms) != 0 || c.Of(y.Terms) != 0 {
+			a.figure("site/"+dear, c.Word+"-difference", int64(c.Of(y.Terms)-c.Of(x.Terms)), "microdollars", m.cited()...)
 			a.row(c.Word, phrase.Dollars(c.Of(x.Terms)), phrase.Dollars(c.Of(y.Terms)), phrase.Dollars(c.Of(y.Terms)-c.Of(x.Terms)))
 		}
 	}

@@ -69,6 +69,7 @@ type Site struct {
 	// Feed tells of a real grid; nil is one of Price, Carbon and PUE at all hours.
 	Feed *feed.Feed
 	Grid grid.Config // by which the agent forecasts what it is not told
+	Idle bool        // bids charge a job its share of its node's idle draw
 
 	// Queue takes in Jobs of the cluster; nil is none. What the site knows is filled
 	// in.
@@ -95,7 +96,7 @@ func (x Site) Parties() (site.Config, error) {
 	}
 	cfg := site.Config{
 		Site: name, Folder: x.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent: agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true}}, body, grid.New(x.Grid)),
+		Agent: agents.New(agents.Config{Site: name, Habit: agents.Habit{Later: true, Choose: true, Idle: x.Idle}}, body, grid.New(x.Grid)),
 		More: map[protocol.Party]func(context.Context, bus.Hub, uint32) error{
 			protocol.Feed(name): signals.Run,
 			protocol.Hands(name): func(ctx context.Context, near bus.Hub, life uint32) error {

@@ -99,6 +99,7 @@ func (g *grids) sites(out *Scenario) error {
 // events fills in what goes wrong at a site.
 func (spec siteSpec) events(at place, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
+	site.IdleBid = spec.Bids.Idle
 	site.Bids = Bids{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
 	var last protocol.Time
 	for _, o := range spec.Outages {

@@ -49,6 +49,7 @@ type Site struct {
 
 	Outages []Outage `json:",omitempty"` // in order, apart from each other
 	Bids    Bids     `json:",omitzero"`
+	IdleBid bool     `json:",omitzero"` // its bids charge a job its share of its node's idle draw
 }
 
 // An Outage is a time in which a site has no power. What runs then is lost.

@@ -88,6 +88,7 @@ type outageSpec struct {
 type bidsSpec struct {
 	Price  float64 `yaml:"price"`
 	Energy float64 `yaml:"energy"`
+	Idle   bool    `yaml:"idle"`
 }
 
 type seriesSpec struct {
