@@ -14,6 +14,7 @@
 //   - a price by Curve is the exact sum over its hours, rounded once;
 //   - the bill of two runs is the sum of their bills.
 //
-// All arithmetic is in integers. Hours are those of UTC. Who reads the files
-// or the services behind a series is the caller's concern.
+// All arithmetic is in integers, but for what [Regression] learns: floats, rounded
+// at each step. Hours are those of UTC. Who reads the files or the services behind
+// a series is the caller's concern.
 package grid

@@ -38,12 +38,12 @@ func (t *track) restless(anchor hour) int64 {
 }
 
 // spread returns what four in five forecasts so many hours from the last that is
-// known are within. Only Blend makes something of that last hour.
+// known are within. Only Blend, and what amends it, make something of that last hour.
 func spread(rule Rule, restless int64, lead hour) int64 {
 	if lead < 0 {
 		lead = -lead
 	}
-	if rule != Blend {
+	if rule != Blend && rule != Regression {
 		lead = max(lead, day)
 	}
 	return mulDiv(mulDiv(restless, fourInFive, 1000), root(int64(lead)*1_000_000/day), 1000)

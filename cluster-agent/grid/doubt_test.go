@@ -69,7 +69,7 @@ func TestASiteThatWasToldNothingBidsWithItsDefault(t *testing.T) {
 // The longer a feed is silent, the wider: of any history, at any hour.
 func TestSilenceWidens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rule := rapid.SampledFrom([]Rule{Blend, Average, Persistence, Steady, Flat}).Draw(t, "rule")
+		rule := rapid.SampledFrom([]Rule{Blend, Average, Persistence, Steady, Regression, Flat}).Draw(t, "rule")
 		values := rapid.SliceOfN(rapid.Int64Range(0, 500_000), 1, 100).Draw(t, "told")
 		k := New(Config{Carbon: rule})
 		end := len(values)

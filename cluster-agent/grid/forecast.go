@@ -11,6 +11,7 @@ const (
 	Average     Rule = "average"     // the mean of that hour over up to seven known days
 	Blend       Rule = "blend"       // Average, and what it missed of late, fading
 	Steady      Rule = "steady"      // half Average, half the median of late; and half of what the last hour is above that, soon gone
+	Regression  Rule = "regression"  // Blend, and what it was off by of late when it was as now
 	Flat        Rule = "flat"        // the last hour that is known, for ever: no forecast at all
 )
 
@@ -37,17 +38,18 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 	}
 	values, off = make([]int64, n), make([]int64, n)
 	usual := t.restless(anchor)
+	taught := t.lesson(rule, anchor, usual)
 	for i := range values {
 		at := h + hour(i)
 		if v, ok := t.at(at); ok {
 			values[i] = v
 			if _, ok := t.at(at + 1); !ok {
-				anchor, missed = at, t.missed(rule, at)
+				anchor, missed, taught = at, t.missed(rule, at), t.lesson(rule, at, usual)
 			}
 			continue
 		}
 		missed = missed * rule.fade() / 1000
-		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed)
+		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed + taught.amend(at))
 		if c := t.of(at); c.guess {
 			values[i] = c.value
 		}
@@ -79,7 +81,11 @@ func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
 // that is known; the value of anchor itself if no day tells of that hour.
 func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	var sum, n int64
-	for d := h - day; rule != Flat && d > anchor-days*day; d -= day {
+	d := h - day
+	for d > anchor {
+		d -= day
+	}
+	for ; rule != Flat && d > anchor-days*day; d -= day {
 		v, ok := t.at(d)
 		if !ok {
 			continue
@@ -120,7 +126,7 @@ func (t *track) missed(rule Rule, anchor hour) int64 {
 	last, ok := t.before(anchor - 1)
 	v, _ := t.at(anchor)
 	switch {
-	case rule == Blend && ok:
+	case (rule == Blend || rule == Regression) && ok:
 		return v - t.usual(Average, anchor, last)
 	case rule == Steady && ok:
 		return (v - t.middle(anchor)) / 2

@@ -12,7 +12,7 @@ import (
 // be best (docs/signals-and-power.md).
 type Config struct {
 	Price  Rule           // default Blend; better: [Market.Rule]
-	Carbon Rule           // default Blend
+	Carbon Rule           // default Regression
 	PUE    Rule           // default Blend
 	NoPUE  protocol.Milli // when none was ever told; default 1200
 	// Default is what a site bids with as long as none was ever told of price or
@@ -40,7 +40,7 @@ func New(cfg Config) *Known {
 		}
 	}
 	def(&cfg.Price, Blend)
-	def(&cfg.Carbon, Blend)
+	def(&cfg.Carbon, Regression)
 	def(&cfg.PUE, Blend)
 	if cfg.NoPUE == 0 {
 		cfg.NoPUE = 1200

@@ -209,8 +209,8 @@ func TestPointsThatCannotBeAreRefused(t *testing.T) {
 func TestAnyHistoryGivesForecastsWithinBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := New(Config{
-			Price:  rapid.SampledFrom([]Rule{Persistence, Average, Blend, Steady}).Draw(t, "price rule"),
-			Carbon: rapid.SampledFrom([]Rule{Persistence, Average, Blend, "nonsense"}).Draw(t, "carbon rule"),
+			Price:  rapid.SampledFrom([]Rule{Persistence, Average, Blend, Steady, Regression}).Draw(t, "price rule"),
+			Carbon: rapid.SampledFrom([]Rule{Persistence, Average, Blend, Regression, "nonsense"}).Draw(t, "carbon rule"),
 		})
 		for range rapid.IntRange(0, 8).Draw(t, "signals") {
 			s := protocol.Signal{What: rapid.SampledFrom([]protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, "wind"}).Draw(t, "what")}
