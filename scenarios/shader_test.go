@@ -3,6 +3,7 @@ package scenarios
 import (
 	"testing"
 
+	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -22,5 +23,32 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 	}
 	if got[1].Body.(protocol.Done).Money != 1000 {
 		t.Errorf("a report is shaded too: %+v", got[1].Body)
+	}
+}
+
+// Only a site that is told to charges jobs a share of its nodes' idle draw.
+func TestASiteBidsIdleDrawIfItIsToldTo(t *testing.T) {
+	s := small(20)
+	s.Sites[0].IdleBid = true
+	charged, free := 0, 0
+	_, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Record: func(m protocol.Message) error {
+		offer, _ := m.Body.(protocol.Offer)
+		for _, menu := range offer.Jobs {
+			for _, o := range menu.Options {
+				told := m.From == protocol.Agent(s.Sites[0].Name)
+				if told != (o.Awake != 0) {
+					t.Errorf("%s bids %d for being awake", m.From, o.Awake)
+				}
+				if told {
+					charged++
+				} else {
+					free++
+				}
+			}
+		}
+		return nil
+	}})
+	if err != nil || charged == 0 || free == 0 {
+		t.Errorf("%d options with idle draw and %d without, error %v", charged, free, err)
 	}
 }

@@ -320,7 +320,7 @@ func TestPathsStartFromTheScenariosFolderAndWordsOfTheCommandLineWin(t *testing.
 	text := `name: tiny
 window: {file: w.csv}
 sites:
-  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {idle: 100}, bids: {price: 1.3}, outages: [{from: 2022-01-02T03:00:00Z, to: 2022-01-02T05:00:00Z}]}
+  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {idle: 100}, bids: {price: 1.3, idle: true}, outages: [{from: 2022-01-02T03:00:00Z, to: 2022-01-02T05:00:00Z}]}
   - {name: two, zone: Far_Away, day_ahead: true}
 nodes: {file: "${data}/n.csv", scale: 1}
 jobs: {trace: j.csv, from: 0, deferrable: 1, resident: 1, input: 0}
@@ -338,7 +338,7 @@ weights: {kappa: 0.5, late: 0}
 	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host.Idle != 100_000 || !one.DayAhead {
 		t.Errorf("site one = %+v", one)
 	}
-	if one.Bids != (script.Bids{Price: 1300}) || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
+	if one.Bids != (script.Bids{Price: 1300}) || !one.IdleBid || two.IdleBid || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
 		t.Errorf("site one bids %+v, is dark %+v", one.Bids, one.Outages)
 	}
 	if two.Signals[protocol.GridPrice][0].Value != 51000 || two.Signals[protocol.GridPUE][0].Value != 1200 || !two.DayAhead {
