@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,27 @@ func TestARoundCalledAgainTakesThePlaceOfTheFirstAsking(t *testing.T) {
 		if len(r.Hearings) != 1 || len(r.Rounds) != 1 || r.Rounds[0].Best != 50_000 || len(b.Rounds()) != 1 {
 			t.Errorf("all=%v: %d hearings, lines %+v, %d rounds; want one, at 50,000", all, len(r.Hearings), r.Rounds, len(b.Rounds()))
 		}
+	}
+}
+
+// What is said by two is written in any order: a submission may stand behind the
+// call, the offer and the award that came of it.
+func TestASubmissionMayBeHeardAfterItsCall(t *testing.T) {
+	in := &stage{now: noon}
+	in.hello("oslo")
+	in.submit(job("a"))
+	in.call(1, job("a"))
+	in.offer("oslo", 1, menu("a", option(0, 9, 0)))
+	in.award("oslo", 1, job("a"), option(0, 9, 0))
+	want, _ := in.book(Config{}).Job("a")
+	late := *in
+	late.said = slices.Concat(in.said[:1], in.said[2:], in.said[1:2])
+	b := late.book(Config{})
+	if got, _ := b.Job("a"); !reflect.DeepEqual(got, want) || len(got.Hearings) != 1 {
+		t.Errorf("job a is\n%+v, want\n%+v", got, want)
+	}
+	if wrong := b.Check(nil); len(wrong) != 0 {
+		t.Errorf("nothing is wrong with that, but: %v", wrong)
 	}
 }
 

@@ -58,6 +58,9 @@ func (b *Book) checkJobs() {
 	}
 	for _, id := range b.Jobs() {
 		r := b.jobs[id].rec
+		if (r.Submitted == Origin{}) {
+			b.wrong("called-unknown-job", id, "", "was called, and nobody submitted it")
+		}
 		switch {
 		case r.State == Refused && r.Refusal.Why.Code == "":
 			b.wrong("refused-without-reason", id, "", "a refusal must say why")

@@ -8,15 +8,20 @@ import (
 )
 
 func (b *Book) submit(from Origin, s protocol.Submit) {
-	if b.jobs[s.Job.ID] != nil {
+	e := b.jobs[s.Job.ID]
+	switch {
+	case e == nil:
+		b.jobs[s.Job.ID] = &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}}
+	case e.rec.Submitted == Origin{}:
+		e.rec.Job, e.rec.Submitted = s.Job, from
+	default:
 		b.repeats++
-		return
 	}
-	b.jobs[s.Job.ID] = &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}}
 }
 
 // call opens a round for its jobs. The same round called again asks again, at
-// newer prices, and takes the place of the first asking.
+// newer prices, and takes the place of the first asking. Of a job that is not known
+// the submission may come later: what is said by two is written in any order.
 func (b *Book) call(from Origin, m protocol.Call) {
 	c := &call{
 		round: m.Round, said: from, closes: m.Closes, weights: m.Terms, jobs: len(m.Jobs),
@@ -35,8 +40,8 @@ func (b *Book) call(from Origin, m protocol.Call) {
 	for _, j := range m.Jobs {
 		e := b.jobs[j.ID]
 		if e == nil {
-			b.wrong("called-unknown-job", j.ID, "", "round %d calls a job that nobody submitted", m.Round)
-			continue
+			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
+			b.jobs[j.ID] = e
 		}
 		e.open(c, b.cfg.All)
 	}
