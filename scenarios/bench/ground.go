@@ -159,7 +159,12 @@ func (g *Ground) facts(a chat.Answer) (all []fact) {
 	if len(a.Cites) > 60 { // a sum: nothing of one decision is told
 		return all
 	}
-	for _, c := range a.Cites {
+	return append(all, g.decided(a.Cites)...)
+}
+
+// decided collects the facts of decisions.
+func (g *Ground) decided(cites []string) (all []fact) {
+	for _, c := range cites {
 		id, _ := strconv.ParseUint(strings.TrimPrefix(c, "D-"), 10, 63)
 		d, ok := g.log.Decision(id)
 		if !ok {
@@ -366,10 +371,11 @@ func (g *Ground) CheckWhy(id protocol.JobID) (claims int, loose []Loose) {
 		of := g.log.Answer(chat.Query{Ask: ask, Job: id})
 		a.Figures = append(a.Figures, of.Figures...)
 	}
+	var decisions []string
 	for _, h := range r.Hearings {
-		a.Cites = append(a.Cites, decision.ID(h.Decision.Said.Seq))
+		decisions = append(decisions, decision.ID(h.Decision.Said.Seq))
 	}
-	facts := append(g.facts(a), offered(r)...)
+	facts := slices.Concat(g.facts(a), g.decided(decisions), offered(r))
 	for part := range strings.SplitSeq(text.String(), "\n\n") {
 		lines := strings.Split(part, "\n")
 		if !strings.HasPrefix(lines[0], "  ") {
