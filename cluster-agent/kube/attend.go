@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,14 +51,14 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	}
 	if u != nil && r.leaving == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
-			if left := h.unread(r, pods); left > 0 {
+			if left := max(h.lags(r, pods), h.unread(r, pods)); left > 0 {
 				return left, nil
 			}
 			return 0, h.exit(ctx, r, pods, "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
 			if lost := disturbed(pods); lost == "" {
-				if left := h.unread(r, pods); left > 0 {
+				if left := max(h.lags(r, pods), h.unread(r, pods)); left > 0 {
 					return left, nil
 				}
 				return 0, h.exit(ctx, r, pods, why)
@@ -263,6 +264,24 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 		return
 	}
 	h.sayLast(r.name, x)
+}
+
+// lagging is how long the pods of a run that has ended may be seen running.
+const lagging = 5 * time.Second
+
+// lags is how long to wait for the pods of a run that has ended to be seen to have
+// ended; 0 is not at all. Word of them comes by another way than word of the run,
+// and what they hold counts as taken until then: who is told that it is free would
+// be refused. What a controller leaves running is not waited for longer.
+func (h *Hands) lags(r *run, pods []*corev1.Pod) time.Duration {
+	now := h.cfg.Now()
+	if r.ended == 0 {
+		r.ended = now
+	}
+	if now.Sub(r.ended) >= lagging || !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !over(p) }) {
+		return 0
+	}
+	return lagging / 50
 }
 
 // exit says that a run has ended by itself, and lets the cluster forget it.

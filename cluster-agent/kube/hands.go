@@ -133,6 +133,7 @@ type run struct {
 	seen     bool             // the cluster has it
 	equipped bool             // its claim templates are there
 	told     bool             // Started was said
+	ended    protocol.Time    // when we first saw that it had ended; 0: not yet
 	since    protocol.Time    // it runs; 0: not yet
 	leaving  *protocol.Reason // why it is taken down
 	stopped  bool             // because it was cancelled
