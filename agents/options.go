@@ -143,8 +143,10 @@ func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run ti
 	finish := start.Add(run)
 	o := protocol.Option{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, Fragment: at.Fragment, Score: at.Score}
 	o.Energy, o.Carbon, o.Money = p.agent.curve.Cost(start, finish, w.Power)
-	_, carbon, money := p.agent.curve.Cost(start, finish, idle)
-	o.Awake = money + p.terms.CarbonCost(carbon)
+	if idle > 0 {
+		_, carbon, money := p.agent.curve.Cost(start, finish, idle)
+		o.Awake = money + p.terms.CarbonCost(carbon)
+	}
 	o.Transfer = p.agent.cfg.Network.costs(j, p.agent.cfg.Site)
 	o.Carbon += p.agent.cfg.Network.emits(j, p.agent.cfg.Site)
 	room := p.shadow.of(w.Model, start, finish)

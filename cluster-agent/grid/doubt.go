@@ -43,7 +43,7 @@ func spread(rule Rule, restless int64, lead hour) int64 {
 	if lead < 0 {
 		lead = -lead
 	}
-	if rule != Blend && rule != Regression {
+	if !rule.blends() {
 		lead = max(lead, day)
 	}
 	return mulDiv(mulDiv(restless, fourInFive, 1000), root(int64(lead)*1_000_000/day), 1000)

@@ -20,6 +20,9 @@ const (
 	late = 2 * day // hours of which Steady takes the median
 )
 
+// blends reports whether a rule is Blend, or what amends it.
+func (r Rule) blends() bool { return r == Blend || r == Regression }
+
 // fade returns what is left of a miss after each hour, in thousandths.
 func (r Rule) fade() int64 {
 	if r == Steady {
@@ -126,7 +129,7 @@ func (t *track) missed(rule Rule, anchor hour) int64 {
 	last, ok := t.before(anchor - 1)
 	v, _ := t.at(anchor)
 	switch {
-	case (rule == Blend || rule == Regression) && ok:
+	case rule.blends() && ok:
 		return v - t.usual(Average, anchor, last)
 	case rule == Steady && ok:
 		return (v - t.middle(anchor)) / 2
