@@ -27,7 +27,7 @@ func (p *problem) assign() []int {
 	for {
 		order = p.byLoss(order, best)
 		choice, v := p.settle(order, p.room)
-		if !v.better(top) {
+		if v >= top {
 			break
 		}
 		best, top = choice, v
@@ -36,31 +36,20 @@ func (p *problem) assign() []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority) })
-	if choice, v := p.settle(order, free); v.better(top) {
+	if choice, v := p.settle(order, free); v < top {
 		best, top = choice, v
 	}
-	if choice := p.exchange(p.byLoss(order, best), best); p.worth(choice).better(top) {
+	if choice := p.exchange(p.byLoss(order, best), best); p.worth(choice) < top {
 		best = choice
 	}
 	return best
-}
-
-// A worth is what an assignment is worth: it is better to have fewer GPUs' worth of
-// lots wait for another round, and then to cost less.
-type worth struct {
-	wait protocol.Milli
-	cost protocol.Microdollars // of the others
-}
-
-func (v worth) better(w worth) bool {
-	return cmp.Or(cmp.Compare(v.wait, w.wait), cmp.Compare(v.cost, w.cost)) < 0
 }
 
 // settle lets the lots choose in an order, at prices of room. Then each moves to
 // where it costs less, as long as there is room, and room that turned out not to
 // be scarce is used; not always for the better, if sites keep room from some. It
 // returns the best of these, and what that is worth.
-func (p *problem) settle(order []int, price pricing) (best []int, top worth) {
+func (p *problem) settle(order []int, price pricing) (best []int, top protocol.Microdollars) {
 	left := p.rooms()
 	choice := p.choices(order, left, price)
 	best, top = slices.Clone(choice), p.worth(choice)
@@ -68,23 +57,42 @@ func (p *problem) settle(order []int, price pricing) (best []int, top worth) {
 		if !p.improve(choice, left) {
 			break
 		}
-		if v := p.worth(choice); v.better(top) {
+		if v := p.worth(choice); v < top {
 			best, top = slices.Clone(choice), v
 		}
 	}
 	return best, top
 }
 
-// worth returns what an assignment is worth.
-func (p *problem) worth(choice []int) (v worth) {
+// worth returns what an assignment counts for, the less the better.
+func (p *problem) worth(choice []int) (v protocol.Microdollars) {
 	for i, c := range choice {
-		if c < 0 || p.waits(i, c) {
-			v.wait += max(p.jobs[i].GPU(), 1)
-		} else {
-			v.cost += p.lots[i].all[c].cost
-		}
+		v += p.counts(i, c)
 	}
 	return v
+}
+
+// counts returns what option c of a lot costs; or, if the lot had better wait for
+// another round, what waiting may cost it.
+func (p *problem) counts(lot, c int) protocol.Microdollars {
+	switch {
+	case p.lots[lot].len() == 0:
+		return 0
+	case c < 0 || p.waits(lot, c):
+		return p.waiting(lot)
+	}
+	return p.lots[lot].all[c].cost
+}
+
+// waiting returns what it may cost that a lot waits: by a little more than its best
+// option now, room paid for, if it can be left to the next full round, since dearer
+// ones it does not take; than its dearest option, if not.
+func (p *problem) waiting(lot int) protocol.Microdollars {
+	v := float64(p.lots[lot].most)
+	if p.patient[lot] {
+		_, v = p.favourite(lot)
+	}
+	return protocol.Microdollars(limit(v))
 }
 
 // byLoss returns the lots by priority, then by what they lost by a choice against
@@ -230,9 +238,10 @@ func (p *problem) dear(lot, c int) bool {
 }
 
 // farAbove reports whether a cost is so far above another that a lot does not pay it.
-func farAbove(cost, other float64) bool {
-	return cost > other+float64(math.Abs(other)*dearer/1000)+trifle
-}
+func farAbove(cost, other float64) bool { return cost > limit(other) }
+
+// limit returns the most that a lot pays which would pay so much for its best option.
+func limit(best float64) float64 { return best + float64(math.Abs(best)*dearer/1000) + trifle }
 
 // after returns the option of a lot that is cheapest with room paid for, of those
 // that begin at a time or after it; or nil.

@@ -74,12 +74,13 @@ func (x *exchange) lift(i int) (c int) {
 // lot that moves out of its way.
 func (x *exchange) improve(i int) bool {
 	p, r, was := x.p, x.p.lots[i], x.lift(i)
-	paid, cost := math.Inf(1), protocol.Microdollars(math.MaxInt64/2)
+	paid, cost := math.Inf(1), p.counts(i, was)
 	if was >= 0 {
-		paid, cost = p.paid(i, was), r.all[was].cost
+		paid = p.paid(i, was)
 	}
 	for c := 0; c != was && r.ready(c); c++ {
-		if p.paid(i, c) < paid && (x.fits(i, c) || x.makeWay(i, c, cost-r.all[c].cost)) {
+		gain := cost - p.counts(i, c)
+		if gain >= 0 && p.paid(i, c) < paid && (x.fits(i, c) || x.makeWay(i, c, gain)) {
 			x.put(i, c)
 			return true
 		}
@@ -99,7 +100,7 @@ func (x *exchange) fits(i, c int) bool {
 }
 
 // makeWay moves one lot so that option c of lot i fits, if that costs less than a
-// gain, and not to where it had better wait.
+// gain.
 func (x *exchange) makeWay(i, c int, gain protocol.Microdollars) bool {
 	p, k := x.p, &x.p.lots[i].brief[c]
 	if k.pool < 0 {
@@ -120,7 +121,7 @@ func (x *exchange) makeWay(i, c int, gain protocol.Microdollars) bool {
 			to = p.choose(o, x.left, free)
 			x.left.take(p.lots[i], c, -1)
 		}
-		if to >= 0 && r.all[to].cost-r.all[was].cost < gain && (!p.waits(o, to) || p.waits(o, was)) {
+		if to >= 0 && p.counts(o, to)-p.counts(o, was) < gain {
 			x.put(o, to)
 			return true
 		}

@@ -58,10 +58,10 @@ func TestAnExchangeFitsAndIsNeverWorse(t *testing.T) {
 			t.Fatalf("choices %v do not fit", two)
 		}
 		was, is := p.worth(one), p.worth(two)
-		if was.better(is) {
-			t.Fatalf("%+v became %+v", was, is)
+		if was < is {
+			t.Fatalf("%d became %d", was, is)
 		}
-		if is.better(was) {
+		if is < was {
 			better++
 		}
 	})
