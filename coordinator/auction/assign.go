@@ -84,9 +84,9 @@ func (p *problem) counts(lot, c int) protocol.Microdollars {
 	return p.lots[lot].all[c].cost
 }
 
-// waiting returns what it may cost that a lot waits: by a little more than its best
-// option now, room paid for, if it can be left to the next full round, since dearer
-// ones it does not take; than its dearest option, if not.
+// waiting returns what it may cost that a lot waits: a little more than its best option
+// now, room paid for, if it can be left to the next full round, since it takes nothing
+// dearer; else a little more than its dearest.
 func (p *problem) waiting(lot int) protocol.Microdollars {
 	v := float64(p.lots[lot].most)
 	if p.patient[lot] {
