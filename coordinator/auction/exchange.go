@@ -79,8 +79,10 @@ func (x *exchange) improve(i int) bool {
 		paid = p.paid(i, was)
 	}
 	for c := 0; c != was && r.ready(c); c++ {
-		gain := cost - p.counts(i, c)
-		if gain >= 0 && p.paid(i, c) < paid && (x.fits(i, c) || x.makeWay(i, c, gain)) {
+		if p.paid(i, c) >= paid {
+			continue
+		}
+		if gain := cost - p.counts(i, c); gain >= 0 && (x.fits(i, c) || x.makeWay(i, c, gain)) {
 			x.put(i, c)
 			return true
 		}
