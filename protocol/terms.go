@@ -12,6 +12,13 @@ type Weights struct {
 	Late     Microdollars // per GPU-hour past the deadline
 }
 
+// UsualWeights hold where nobody says otherwise: a tonne counts $190, what the
+// US EPA reckons that one emitted in 2020 costs the world (Report on the Social
+// Cost of Greenhouse Gases, 2023, at 2 %), a GPU-hour waited $1, one late $10.
+func UsualWeights() Weights {
+	return Weights{Carbon: 190_000, Delay: 1_000_000, Late: 10_000_000}
+}
+
 // Terms is what one option costs, by cause. Total is their sum.
 type Terms struct {
 	Money, Carbon, Awake, Transfer, Fragment, Delay, Late Microdollars

@@ -180,7 +180,7 @@ func (p *problem) regret(lot int) (other, second float64) {
 // choose returns the option of a lot that is cheapest at a pricing of room, among
 // those that fit; or -1. A job that cannot be deferred looks at the room that
 // sites have and not at the plan for held jobs, which can still move. So does a
-// job for which the plan has nothing left. Between full rounds a lot that has time
+// job for which the plan has nothing left in time. Between full rounds a lot that has time
 // takes nothing but what is best for it now: the plan, in which it has no place
 // yet, would look like room that is gone.
 func (p *problem) choose(lot int, left *rooms, price pricing) int {
@@ -192,7 +192,7 @@ func (p *problem) choose(lot int, left *rooms, price pricing) int {
 		return -1
 	}
 	if p.jobs[lot].Deferrable {
-		if k := p.cheapest(lot, left.planned, left.open, price); k >= 0 {
+		if k := p.cheapest(lot, left.planned, left.open, price); k >= 0 && p.lots[lot].at(k).Finish <= p.jobs[lot].Deadline {
 			return k
 		}
 	}

@@ -81,6 +81,21 @@ func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
 	}
 }
 
+// Two GPUs are for who cannot wait, and for who can but would be late elsewhere.
+func TestWhatIsKeptIsForThoseThatWouldBeLate(t *testing.T) {
+	kept, other := hourly("V100", 2000, 2000), hourly("A100", 2000, 2000)
+	kept.Open = []protocol.Milli{0}
+	site := Site{Name: "oslo", Room: []protocol.Room{other, kept}}
+	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 1), option("A100", 10, 11, 1)}}
+	for hours, want := range map[int]string{13: "queue of oslo for 22:00; ", 11: "queue of oslo for 22:00; ", 4: "oslo 12:00; "} {
+		l := lot("a", 2, m)
+		l.Job.Deadline = noon + protocol.Time(hours*3_600_000)
+		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != want {
+			t.Errorf("due in %d hours: %s want %s", hours, got, want)
+		}
+	}
+}
+
 func TestWhyALotWaits(t *testing.T) {
 	now, later := option("V100", 0, 1, 9), option("V100", 2, 3, 1)
 	for _, c := range []struct {

@@ -123,7 +123,7 @@ func dearest(s script.Scenario) int {
 // The weights of a sweep: carbon prices in dollars per tonne, and what waiting
 // costs those that cannot be deferred, in dollars per GPU-hour.
 var (
-	Kappas = []float64{0, 25, 50, 100, 200, 400, 800}
+	Kappas = []float64{0, 25, 50, 100, 190, 400, 800}
 	Delays = []float64{0.01, 0.1, 1, 10}
 )
 

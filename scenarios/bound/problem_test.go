@@ -159,3 +159,32 @@ func TestScanFindsTheCheapestStart(t *testing.T) {
 		}
 	})
 }
+
+// A search that begins near zero, as where prices are negative, goes as far as
+// one that begins elsewhere: all jobs want the same hour, and most must go.
+func TestTheSearchGetsAsFarFromZero(t *testing.T) {
+	crowd := func(constant float64) *problem {
+		p := &problem{slots: 24, end: 100, constant: constant}
+		r := rates{all: []float64{0}, plus: []float64{0}, less: []float64{0}, low: 0}
+		for i := range p.end {
+			v := float64(10 + min(i, 40))
+			r.all, r.plus, r.less = append(r.all, r.all[i]+v), append(r.plus, r.plus[i]+v), append(r.less, 0)
+		}
+		p.sites = []rates{r}
+		p.pools = []pool{{Size: 8, GPUs: 40, price: make([]float64, p.slots), sums: make([]float64, p.end+1)}}
+		for i := range 400 {
+			p.jobs = append(p.jobs, work{
+				id: fmt.Sprint(i), gpus: 1, deadline: 40, late: 100, never: 1e6,
+				ways: []way{{length: 1, power: 1}},
+			})
+			p.cut(&p.jobs[i], 8)
+		}
+		return p
+	}
+	free := crowd(0).value(nil)
+	far := crowd(1e4).search(200) - 1e4
+	near := crowd(-free).search(200) + free
+	if want := 40 * 145.0; math.Abs(far-want) > 0.01*want || math.Abs(near-want) > 0.01*want {
+		t.Errorf("begun at %g the search finds %g, begun at zero %g; ten hours full are %g", 1e4, far, near, want)
+	}
+}

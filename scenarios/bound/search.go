@@ -10,7 +10,7 @@ const (
 	memory  = 0.7  // of the last direction
 	stalled = 8    // steps without a better bound before the target comes nearer
 	nearer  = 0.7  // by this
-	ahead   = 0.10 // of the bound at no prices: how far the first target lies above
+	ahead   = 0.10 // of the turnover: how far the first target lies above the best
 	enough  = 1e-6 // of the bound: a target as near as this ends the search
 )
 
@@ -20,7 +20,7 @@ func (p *problem) search(steps int) float64 {
 	use, dir, best := p.lines(), p.lines(), p.lines()
 	top := p.value(use)
 	p.keep(best)
-	level, stall := math.Max(math.Abs(top)*ahead, 1), 0
+	level, stall := math.Max(p.turnover()*ahead, 1), 0
 	value := top
 	for range steps {
 		norm := 0.0
@@ -66,6 +66,17 @@ func (p *problem) search(steps int) float64 {
 		p.pools[i].accumulate()
 	}
 	return top
+}
+
+// turnover is what all jobs cost at the prices of room, gains counted as costs:
+// a scale for the first target also where the two cancel and the value is near
+// zero.
+func (p *problem) turnover() (sum float64) {
+	for i := range p.jobs {
+		_, _, v := p.favourite(&p.jobs[i])
+		sum += math.Abs(v)
+	}
+	return sum
 }
 
 func (p *problem) lines() [][]float64 {

@@ -56,13 +56,14 @@ func (l library) assemble(s spec, o Options) (Scenario, error) {
 }
 
 func (s spec) weights() Weights {
-	of := func(v *float64, usual float64) protocol.Microdollars {
-		if v != nil {
-			usual = *v
+	of := func(dollars *float64, usual protocol.Microdollars) protocol.Microdollars {
+		if dollars == nil {
+			return usual
 		}
-		return protocol.Microdollars(math.Round(1e6 * usual))
+		return protocol.Microdollars(math.Round(1e6 * *dollars))
 	}
-	return Weights{Kappa: of(s.Weights.Kappa, 100), Delay: of(s.Weights.Delay, 1), Late: of(s.Weights.Late, 10)}
+	usual := protocol.UsualWeights()
+	return Weights{Kappa: of(s.Weights.Kappa, 1000*usual.Carbon), Delay: of(s.Weights.Delay, usual.Delay), Late: of(s.Weights.Late, usual.Late)}
 }
 
 // when sets Start and End: as the spec says, or the middle day of the window

@@ -135,6 +135,9 @@ func (o Options) apply(s spec) spec {
 	if o.Carbon != "" {
 		s.Carbon = o.Carbon
 	}
+	if o.Kappa != nil {
+		s.Weights.Kappa = o.Kappa
+	}
 	if o.JobsFrom != nil {
 		s.Jobs.From = o.JobsFrom
 	}

@@ -110,8 +110,8 @@ func TestTheDefaultScenarioNeedsNoData(t *testing.T) {
 	if len(s.Sites) != 6 || len(s.Jobs) != 1440 || s.Seed != 1 {
 		t.Errorf("%d sites, %d jobs, seed %d; want 6, 1440, 1", len(s.Sites), len(s.Jobs), s.Seed)
 	}
-	if s.Weights != (script.Weights{Kappa: 100e6, Delay: 1e6, Late: 10e6}) {
-		t.Errorf("weights %+v; want 100, 1 and 10 dollars", s.Weights)
+	if s.Weights != (script.Weights{Kappa: 190e6, Delay: 1e6, Late: 10e6}) {
+		t.Errorf("weights %+v; want 190, 1 and 10 dollars", s.Weights)
 	}
 	again, err := script.Load(script.Default, script.Options{})
 	if err != nil || bytesOf(t, s) != bytesOf(t, again) {

@@ -82,7 +82,7 @@ type Host struct {
 
 // Weights turn carbon and time into money.
 type Weights struct {
-	Kappa protocol.Microdollars // per tonne of CO2-equivalent; default 100 dollars
+	Kappa protocol.Microdollars // per tonne of CO2-equivalent; default 190 dollars
 	Delay protocol.Microdollars // per GPU-hour of waiting, of jobs that are not deferrable; default 1 dollar
 	Late  protocol.Microdollars // per GPU-hour past the deadline; default 10 dollars
 }
@@ -93,11 +93,12 @@ type Options struct {
 	Data string  // folder that ${data} stands for; default ../shared/data
 	Seed *uint64 // instead of the scenario's own
 
-	Window     string  // CSV of hourly prices and carbon by zone
-	Jobs       string  // trace of jobs; default ${data}/workload/philly_2017.csv.gz
-	JobsFrom   *int64  // seconds in the trace's own clock; default: its dense part
-	Carbon     string  // ByMarginal, or what the scenario says
-	MaxJobs    int     // default 2000, or what the scenario says
-	Fleet      string  // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
-	FleetScale float64 // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
+	Window     string   // CSV of hourly prices and carbon by zone
+	Jobs       string   // trace of jobs; default ${data}/workload/philly_2017.csv.gz
+	JobsFrom   *int64   // seconds in the trace's own clock; default: its dense part
+	Carbon     string   // ByMarginal, or what the scenario says
+	Kappa      *float64 // dollars per tonne, instead of the scenario's own
+	MaxJobs    int      // default 2000, or what the scenario says
+	Fleet      string   // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
+	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
 }
