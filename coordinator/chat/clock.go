@@ -51,13 +51,17 @@ var (
 )
 
 // hours reads bare hours where the words about them say that they are: "at 14"
-// at the end of a question, "from 12 to 18 uhr".
+// or "at 14h" at the end of a question, "from 12 to 18 uhr".
 func (w *when) hours(words []string) int {
 	bare := func(i int) (time.Duration, bool) {
-		if i >= len(words) || !isNumber(words[i]) {
+		if i >= len(words) {
 			return 0, false
 		}
-		n, ok := number(words[i])
+		text := strings.TrimSuffix(words[i], "h")
+		if !isNumber(text) {
+			return 0, false
+		}
+		n, ok := number(text)
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {

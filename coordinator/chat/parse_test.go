@@ -51,7 +51,7 @@ var readAs = []struct {
 	{Query{Ask: "waits"}, []string{"mean wait", "average queue time"}},
 	{Query{Ask: "waits", Pick: "p95"}, []string{"p95 wait", "95th percentile wait"}},
 	{Query{Ask: "waits", Pick: "median"}, []string{"median wait", "how long did the median job wait"}},
-	{Query{Ask: "pending", At: after(2 * time.Hour)}, []string{"which jobs were waiting at 14:00"}},
+	{Query{Ask: "pending", At: after(2 * time.Hour)}, []string{"which jobs were waiting at 14:00", "which jobs were waiting at 14h"}},
 	{Query{Ask: "pending", Site: "oslo"}, []string{"queue at oslo", "what is waiting at oslo"}},
 	{Query{Ask: "intensity", Site: "oslo"}, []string{"carbon intensity at oslo now", "how green is oslo"}},
 	{Query{Ask: "greenest"}, []string{"which site is greenest now?", "lowest carbon site"}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
@@ -192,10 +193,23 @@ func stockChart(all []stock) *Chart {
 // free says which GPUs nobody held.
 func (l *Log) free(q Query, a *Answer) {
 	var free, all protocol.Milli
+	models := make(map[string]stock)
 	for _, s := range l.stockTable(q, a) {
 		free, all = free+s.free, all+s.all
+		m := models[s.model]
+		models[s.model] = stock{free: m.free + s.free, all: m.all + s.all}
 	}
 	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", phrase.Thousandths(free), phrase.Thousandths(all))
+	var by []string
+	for _, model := range sorted(models) {
+		m := models[model]
+		by = append(by, fmt.Sprintf("%s %s of %s", name(model), phrase.Thousandths(m.free), phrase.Thousandths(m.all)))
+		a.figure("model/"+model, "free", int64(m.free), "thousandths")
+		a.figure("model/"+model, "all", int64(m.all), "thousandths")
+	}
+	if len(by) > 1 {
+		a.say("By model: %s.", strings.Join(by, ", "))
+	}
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
 	a.figure(subjectOf(q), "all", int64(all), "thousandths")
 }

@@ -164,7 +164,7 @@ free: up for grabs, on offer for gpus, can still be used, still usable
 free: still place something, still run something, still take something, take something more, take more jobs
 free: take another job, accept more jobs, accept another job, unreserved, not reserved, unassigned gpus, room still
 free: still room, any space, space left
-gpus: video cards, gpu boards, boards, a100, a100s, h100, h100s, gpu slots, gpu count, chips, gpu chips
+gpus: video cards, gpu boards, boards, a10, a10s, a100, a100s, b200, h100, h100s, h200, h200s, l4, l4s, l40s, t4, t4s, v100, v100s, gpu slots, gpu count, chips, gpu chips
 gpus: number of gpus, gpu number
 largest: largest thing, largest job, biggest job, biggest thing, biggest possible, largest possible, maximum possible
 largest: max possible, biggest single, largest single, one job get, can one job get, how many gpus can one job get

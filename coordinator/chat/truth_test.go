@@ -112,6 +112,7 @@ func TestJobsAreToldAsTheyWent(t *testing.T) {
 		{"silent agents", "site/bern", "rounds-missed", 2},
 		{"free gpus at 13:30", "site/oslo", "free-V100", 6000},
 		{"free gpus at 13:30", "run", "free", 22_000},
+		{"how many V100 are free at oslo at 13:30", "model/V100", "free", 6000},
 		{"largest block at oslo at 13:30", "site/oslo", "largest-block", 4},
 		{"carbon intensity at oslo at 13:00", "site/oslo", "carbon-intensity", 20_000},
 		{"forecast oslo at 15:00", "site/oslo", "first-forecast", 20_000 + 21_000},
