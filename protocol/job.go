@@ -46,6 +46,9 @@ func (j Job) Rest(site string, left time.Duration) Job {
 // GPU returns what the job holds in all, in thousandths of a device.
 func (j Job) GPU() Milli { return Milli(j.GPUs) * j.Share }
 
+// Tied reports whether j may run at one site alone.
+func (j Job) Tied() bool { return len(j.Regions) == 1 }
+
 // Check returns what is wrong with the job, in words for its submitter, or "".
 func (j Job) Check() string {
 	switch {

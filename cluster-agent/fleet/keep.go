@@ -52,7 +52,7 @@ func (k *keep) due(now protocol.Time) protocol.Time { return due(now, k.job, k.u
 // due is when a job had better start: at once, if it cannot wait, has waited for as
 // long as it could, or has nowhere else to turn.
 func due(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
-	if !waits(now, j, run) || tied(j) {
+	if !waits(now, j, run) || j.Tied() {
 		return 0
 	}
 	return Latest(j, run)

@@ -77,7 +77,4 @@ func waits(now protocol.Time, j protocol.Job, run time.Duration) bool {
 	return patient(j) && now < Latest(j, run)
 }
 
-func patient(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !tied(j)) }
-
-// tied reports whether a job has nowhere else to turn: it may run at one site alone.
-func tied(j protocol.Job) bool { return len(j.Regions) == 1 }
+func patient(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !j.Tied()) }

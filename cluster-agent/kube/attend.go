@@ -51,14 +51,14 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	}
 	if u != nil && r.leaving == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
-			if left := max(h.lags(r, pods), h.unread(r, pods)); left > 0 {
+			if left := h.unsettled(r, pods); left > 0 {
 				return left, nil
 			}
 			return 0, h.exit(ctx, r, pods, "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
 			if lost := disturbed(pods); lost == "" {
-				if left := max(h.lags(r, pods), h.unread(r, pods)); left > 0 {
+				if left := h.unsettled(r, pods); left > 0 {
 					return left, nil
 				}
 				return 0, h.exit(ctx, r, pods, why)
@@ -264,6 +264,12 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 		return
 	}
 	h.sayLast(r.name, x)
+}
+
+// unsettled is how long to wait for word of a run that has ended, from its pods
+// and from machines; 0 is not at all.
+func (h *Hands) unsettled(r *run, pods []*corev1.Pod) time.Duration {
+	return max(h.lags(r, pods), h.unread(r, pods))
 }
 
 // lagging is how long the pods of a run that has ended may be seen running.

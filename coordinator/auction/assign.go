@@ -206,7 +206,7 @@ func (p *problem) choose(lot int, left *rooms, price pricing) int {
 // has ended, and a site that is full by then is all that it has.
 func patient(l Lot, next protocol.Time) bool {
 	need := spare
-	if l.Job.GPUs > 1 || len(l.Job.Regions) == 1 {
+	if l.Job.GPUs > 1 || l.Job.Tied() {
 		need = ample
 	}
 	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
