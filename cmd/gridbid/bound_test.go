@@ -28,6 +28,12 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if _, _, err := execute(newBoundCommand(), "--max-jobs", "41", "--check", proof); err == nil {
 		t.Errorf("bound --check holds for another scenario")
 	}
+	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "100", "--check", proof)...); err == nil {
+		t.Errorf("bound --check holds at another price of carbon")
+	}
+	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "-1")...); !errors.As(err, new(badInput)) {
+		t.Errorf("bound --kappa -1: %v; want bad input", err)
+	}
 	if err := os.WriteFile(proof, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
