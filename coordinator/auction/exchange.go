@@ -92,7 +92,7 @@ func (x *exchange) improve(i int) bool {
 }
 
 // fits reports whether there is room for option c of lot i, as [problem.choose]
-// sees it.
+// sees it for jobs that are in time.
 func (x *exchange) fits(i, c int) bool {
 	r := x.p.lots[i]
 	if x.p.jobs[i].Deferrable {
