@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,18 +146,16 @@ func (c config) access() (natsbus.AccessFile, error) {
 // market returns the rules of the market.
 func (c config) market() market.Config {
 	m := c.Market
-	of := func(dollars *float64, usual protocol.Microdollars) protocol.Microdollars {
-		if dollars == nil {
-			return usual
-		}
-		return protocol.Microdollars(math.Round(1e6 * *dollars))
-	}
 	usual := protocol.UsualWeights()
 	out := market.Config{
 		Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
-		Terms: protocol.Weights{Carbon: of(m.Kappa, 1000*usual.Carbon) / 1000, Delay: of(m.Delay, usual.Delay), Late: of(m.Late, usual.Late)},
-		Pay:   ledger.Rule{Margin: 100},
+		Terms: protocol.Weights{
+			Carbon: protocol.InMicrodollars(m.Kappa, 1000*usual.Carbon) / 1000,
+			Delay:  protocol.InMicrodollars(m.Delay, usual.Delay),
+			Late:   protocol.InMicrodollars(m.Late, usual.Late),
+		},
+		Pay: ledger.Rule{Margin: 100},
 	}
 	if g := m.Gather; g != nil && *g == 0 {
 		out.Gather = -1

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -21,6 +22,15 @@ func (e Millijoules) KWh() float64 { return float64(e) / 3.6e9 }
 
 // Kilograms returns c in kilograms, for people.
 func (c Milligrams) Kilograms() float64 { return float64(c) / 1e6 }
+
+// InMicrodollars returns what people write in dollars, to the nearest; usual where
+// they wrote nothing.
+func InMicrodollars(dollars *float64, usual Microdollars) Microdollars {
+	if dollars == nil {
+		return usual
+	}
+	return Microdollars(math.Round(1e6 * *dollars))
+}
 
 // Dollars returns m in dollars, for people.
 func (m Microdollars) Dollars() float64 { return float64(m) / 1e6 }

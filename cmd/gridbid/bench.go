@@ -23,7 +23,7 @@ type benchFlags struct {
 	policies []string
 	seeds    []uint
 	jobs     int
-	kappa    float64
+	kappa    *float64
 	windows  []string
 	out      string
 	stress   bool
@@ -64,7 +64,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	fl.StringVar(&f.data, "data", "../shared/data", "folder of recorded series and traces")
 	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other signals)")
 	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
-	fl.Float64Var(&f.kappa, "kappa", 0, "price of carbon, dollars per tonne (default 190, or what the scenario says)")
+	kappaFlag(days, &f.kappa)
 	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone; may be given again")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
@@ -79,14 +79,7 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
 		return badInput{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
 	}
-	if err := goodKappa(f.kappa); err != nil {
-		return badInput{err}
-	}
-	var kappa *float64
-	if cmd.Flags().Changed("kappa") {
-		kappa = &f.kappa
-	}
-	all, err := f.load(args, kappa)
+	all, err := f.load(args)
 	if err != nil {
 		return badInput{err}
 	}
@@ -139,9 +132,8 @@ func (f *benchFlags) entries(of []script.Scenario) (out []bench.Entry, err error
 }
 
 // load reads the scenarios: named ones, windows, or the recorded days; each
-// with every seed, and as every stress day if asked for; carbon at kappa dollars
-// per tonne where that is given.
-func (f *benchFlags) load(args []string, kappa *float64) (out []script.Scenario, err error) {
+// with every seed, and as every stress day if asked for.
+func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 	seeds := []*uint64{nil}
 	if len(f.seeds) > 0 {
 		seeds = nil
@@ -172,7 +164,7 @@ func (f *benchFlags) load(args []string, kappa *float64) (out []script.Scenario,
 		return nil
 	}
 	for _, seed := range seeds {
-		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: kappa}
+		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa}
 		for _, name := range names {
 			if err := add(script.Load(name, o)); err != nil {
 				return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,6 @@ type source struct {
 	options script.Options
 	seed    uint64
 	from    int64
-	kappa   float64
 	cmd     *cobra.Command
 }
 
@@ -27,7 +27,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
 	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
-	f.Float64Var(&s.kappa, "kappa", 0, "price of carbon, dollars per tonne (default 190, or what the scenario says)")
+	kappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
 	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
 	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs (default 2000, or what the scenario says)")
@@ -44,13 +44,9 @@ func (s *source) load(args []string) (script.Scenario, error) {
 	if s.cmd.Flags().Changed("jobs-from") {
 		s.options.JobsFrom = &s.from
 	}
-	if s.cmd.Flags().Changed("kappa") {
-		s.options.Kappa = &s.kappa
-	}
 	var out script.Scenario
-	err := goodKappa(s.kappa)
+	var err error
 	switch {
-	case err != nil:
 	case s.options.Carbon != "" && s.options.Carbon != "average" && s.options.Carbon != script.ByMarginal:
 		err = fmt.Errorf("--carbon %s: want average or marginal", s.options.Carbon)
 	case s.options.Window != "" && len(args) > 0:
@@ -68,12 +64,13 @@ func (s *source) load(args []string) (script.Scenario, error) {
 	return out, nil
 }
 
-// goodKappa says what is wrong with a price of carbon on a command line.
-func goodKappa(k float64) error {
-	if !(k >= 0 && k <= 10_000) {
-		return fmt.Errorf("--kappa %g: want 0..10000, dollars per tonne", k)
-	}
-	return nil
+// kappaFlag adds the flag --kappa, which sets to; without it to stays nil.
+func kappaFlag(cmd *cobra.Command, to **float64) {
+	cmd.Flags().Func("kappa", "price of carbon, `dollars` per tonne (default 190, or what the scenario says)", func(text string) error {
+		v, err := strconv.ParseFloat(text, 64)
+		*to = &v
+		return err
+	})
 }
 
 func newScenarioCommand() *cobra.Command {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -132,7 +131,7 @@ var (
 func Sweep(s script.Scenario) (out []script.Scenario) {
 	weigh := func(name string, dollars float64, to func(*script.Scenario) *protocol.Microdollars) {
 		x := s
-		*to(&x) = protocol.Microdollars(math.Round(dollars * 1e6))
+		*to(&x) = protocol.InMicrodollars(&dollars, 0)
 		if x.Weights != s.Weights {
 			sum := sha256.Sum256([]byte(fmt.Sprint(s.Hash, name, dollars)))
 			x.Hash = hex.EncodeToString(sum[:])

@@ -19,11 +19,17 @@ import (
 
 const day = 24 * time.Hour
 
+// mostKappa is the dearest that Options may make a tonne of carbon, in dollars.
+const mostKappa = 10_000
+
 // longest stretch in which jobs may arrive.
 const mostDays = 31
 
 // assemble reads what a spec names and makes the scenario.
 func (l library) assemble(s spec, o Options) (Scenario, error) {
+	if k := o.Kappa; k != nil && !(*k >= 0 && *k <= mostKappa) {
+		return Scenario{}, fmt.Errorf("script: kappa %g: want 0..%d, dollars per tonne", *k, mostKappa)
+	}
 	s = o.apply(s)
 	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}
 	if s.Carbon == ByMarginal {
@@ -56,14 +62,12 @@ func (l library) assemble(s spec, o Options) (Scenario, error) {
 }
 
 func (s spec) weights() Weights {
-	of := func(dollars *float64, usual protocol.Microdollars) protocol.Microdollars {
-		if dollars == nil {
-			return usual
-		}
-		return protocol.Microdollars(math.Round(1e6 * *dollars))
+	w, usual := s.Weights, protocol.UsualWeights()
+	return Weights{
+		Kappa: protocol.InMicrodollars(w.Kappa, 1000*usual.Carbon),
+		Delay: protocol.InMicrodollars(w.Delay, usual.Delay),
+		Late:  protocol.InMicrodollars(w.Late, usual.Late),
 	}
-	usual := protocol.UsualWeights()
-	return Weights{Kappa: of(s.Weights.Kappa, 1000*usual.Carbon), Delay: of(s.Weights.Delay, usual.Delay), Late: of(s.Weights.Late, usual.Late)}
 }
 
 // when sets Start and End: as the spec says, or the middle day of the window

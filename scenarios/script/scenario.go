@@ -97,7 +97,7 @@ type Options struct {
 	Jobs       string   // trace of jobs; default ${data}/workload/philly_2017.csv.gz
 	JobsFrom   *int64   // seconds in the trace's own clock; default: its dense part
 	Carbon     string   // ByMarginal, or what the scenario says
-	Kappa      *float64 // dollars per tonne, instead of the scenario's own
+	Kappa      *float64 // dollars per tonne, 0..10000, instead of the scenario's own
 	MaxJobs    int      // default 2000, or what the scenario says
 	Fleet      string   // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
 	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
