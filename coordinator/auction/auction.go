@@ -128,6 +128,7 @@ func (a *Auction) Shadow() []protocol.Price { return a.prices.announce() }
 
 // Clear implements Rule.
 func (a *Auction) Clear(r Round) Outcome {
+	r.Sites = slices.SortedFunc(slices.Values(r.Sites), func(x, y Site) int { return cmp.Compare(x.Name, y.Name) })
 	if r.Full {
 		clear(a.plan) // of jobs that are no longer waiting
 	}

@@ -61,6 +61,7 @@ func drawRound(t *rapid.T, most int) Round {
 	for i := range rapid.IntRange(1, most).Draw(t, "lots") {
 		l := lot(protocol.JobID(fmt.Sprint("job-", i)), rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "gpus"))
 		l.Job.Deferrable, l.Job.Priority = rapid.Bool().Draw(t, "deferrable"), rapid.IntRange(0, 1).Draw(t, "priority")
+		l.Job.Deadline = noon.Add(time.Duration(rapid.SampledFrom([]int{24, 24, 2}).Draw(t, "due")) * time.Hour)
 		switch l.Job.GPUs {
 		case 0:
 			l.Job.Share, l.Job.CPU = 0, 4000
