@@ -165,11 +165,19 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 		d.Until, d.Why.Code = r.Next, protocol.CheaperLater
 		return d
 	}
-	if k := p.offered(i, c); k != nil {
+	if k := p.offered(r, i, c); k != nil {
 		p.sold = append(p.sold, k)
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Cheapest}}
 	}
 	k := cands.at(max(c, 0))
+	if r.tooFar(l, k) {
+		d := Decision{Site: k.site, Option: *k.Option}
+		if c >= 0 {
+			d = a.hold(l, k)
+		}
+		d.Until, d.Why.Code = r.Next, protocol.Waiting
+		return d
+	}
 	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
 	}) {
@@ -197,6 +205,14 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 	return h
 }
 
+// tooFar reports whether a lot had better ask again in the next full round than be
+// promised an option: it would be late, and start after that. What a site has
+// promised is not sold again, also if GPUs that come free sooner stand idle beside it.
+// A job of several GPUs takes what it can get: only a site can set a node aside.
+func (r Round) tooFar(l Lot, k *candidate) bool {
+	return l.Job.GPUs <= 1 && k.Finish > l.Job.Deadline && k.Start >= r.Next
+}
+
 // sell notes what the lots chose.
 func (p *problem) sell(choice []int) {
 	for i, c := range choice {
@@ -211,13 +227,13 @@ func (p *problem) sell(choice []int) {
 // nil. A site offers such a lot also what it keeps for jobs that have more time, and
 // its sums of free room leave that out: that it fits is the site's word, by a look at
 // its nodes. So it goes into the site's queue.
-func (p *problem) offered(lot, c int) *candidate {
+func (p *problem) offered(r Round, lot, c int) *candidate {
 	for j := 0; ; j++ {
 		k := p.lots[lot].at(j)
 		if k == nil || c >= 0 && !farAbove(float64(p.lots[lot].at(c).cost), float64(k.cost)) {
 			return nil
 		}
-		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !slices.ContainsFunc(p.sold, k.meets) {
+		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !r.tooFar(r.Lots[lot], k) && !slices.ContainsFunc(p.sold, k.meets) {
 			return k
 		}
 	}

@@ -151,6 +151,30 @@ func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
 	}
 }
 
+// Who would be late, and start after the next full round, is promised nothing: GPUs may
+// come free sooner. For several a site has to set a node aside.
+func TestWhoWouldBeLateLongFromNowAsksAgain(t *testing.T) {
+	for _, c := range []struct {
+		gpus       int
+		deferrable bool
+		start, due float64
+		want       string
+	}{
+		{1, true, 10, 8, "plan 22:00 hold 13:00; "},
+		{1, false, 10, 8, "plan 22:00 hold 13:00; "},
+		{1, false, 10, 12, "queue of oslo for 22:00; "},
+		{1, true, 0.5, 1, "queue of oslo for 12:30; "},
+		{2, true, 10, 8, "queue of oslo for 22:00; "},
+	} {
+		l := lot("a", c.gpus, Menu{Site: "oslo", Options: []protocol.Option{option("V100", c.start, c.start+1, 1)}})
+		l.Job.Deferrable, l.Job.Deadline = c.deferrable, at(c.due)
+		site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 2000, 2000)}}
+		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != c.want {
+			t.Errorf("%+v: decided %s", c, got)
+		}
+	}
+}
+
 func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
 	for _, c := range []struct {
 		cents protocol.Microdollars

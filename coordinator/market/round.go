@@ -219,6 +219,9 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		l.epoch++
+		if d.Option.Start > now && k.ceiling(l.job, d.Site, d.Option.Start) {
+			d.Why = protocol.Reason{Code: protocol.Forbidden, Note: "to start before " + d.Option.Start.String() + ", for a cap of power"}
+		}
 		l.why, l.pause = d.Why, d.Pause
 		k.earn(l)
 		k.agenda.add(l)
