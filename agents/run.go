@@ -93,10 +93,10 @@ func (a *Agent) late(r reserved, at protocol.Time, found bool) bool {
 func (a *Agent) keeps(r reserved) bool { return a.cfg.Habit.Later || r.job.GPUs > 1 }
 
 // after returns before which time a job of the queue shall not start: it was
-// sold for a better hour, or for one in which a rule lets it run; else it may start
-// as soon as there is room.
+// sold for a better hour, or for one in which a rule lets it run; or it may start as
+// soon as there is room.
 func (r reserved) after() protocol.Time {
-	if c := r.award.Why.Code; c == protocol.CheaperLater || c == protocol.Forbidden {
+	if r.award.Firm || r.award.Why.Code == protocol.CheaperLater {
 		return r.award.Option.Start
 	}
 	return 0

@@ -40,6 +40,7 @@ type (
 		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
 		Option Option      `msgpack:"o"`
 		Queue  bool        `msgpack:"q,omitempty"`  // wait at the site when there is no room now
+		Firm   bool        `msgpack:"fm,omitempty"` // it shall not start before the option does
 		Lease  Time        `msgpack:"l"`            // an award heard later is declined
 		Pause  Time        `msgpack:"pz,omitempty"` // the site pauses the job then; 0: it runs to its end
 		Why    Reason      `msgpack:"w"`

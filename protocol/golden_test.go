@@ -136,6 +136,7 @@ var grown = []struct {
 	{"meter-estimated", said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000}, Estimated: true})},
 	{"submit-pause", said(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
 	{"award-pause", said(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
+	{"award-firm", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Firm: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
 	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Keep: true})},
 	{"exited-left", said(Exited{Job: "resumes", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
 	{"done-left", said(Done{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},

@@ -72,9 +72,9 @@ func (u uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option)
 	return fitting
 }
 
-// ceiling reports whether a rule caps what a site draws at an instant. A job that
+// capped reports whether a rule caps what a site draws at an instant. A job that
 // starts sooner there than it was sold for would draw when others were let to.
-func (k *Market) ceiling(j protocol.Job, site string, at protocol.Time) bool {
+func (k *Market) capped(j protocol.Job, site string, at protocol.Time) bool {
 	most, _ := policy.Ceiling(k.policy, j, site, at)
 	return most != 0
 }

@@ -219,14 +219,11 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		l.epoch++
-		if d.Option.Start > now && k.ceiling(l.job, d.Site, d.Option.Start) {
-			d.Why = protocol.Reason{Code: protocol.Forbidden, Note: "to start before " + d.Option.Start.String() + ", for a cap of power"}
-		}
 		l.why, l.pause = d.Why, d.Pause
 		k.earn(l)
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
-			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue,
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: k.capped(l.job, d.Site, d.Option.Start),
 			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.Pause,
 		})
 	case auction.Refuse:
