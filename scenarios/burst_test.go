@@ -11,7 +11,7 @@ import (
 
 // When more jobs come within two hours than can be done in time, the auction keeps
 // GPUs busy: its jobs cost less than in order of arrival at home, lateness and all.
-// They cost several times as much when jobs that would be late anyway were promised
+// They cost half as much again when jobs that would be late anyway were promised
 // places a day ahead, while GPUs of others came free.
 func TestABurstCostsLessThanInOrderOfArrival(t *testing.T) {
 	s := small(0)
