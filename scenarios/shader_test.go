@@ -1,9 +1,11 @@
 package scenarios
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -23,6 +25,53 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 	}
 	if got[1].Body.(protocol.Done).Money != 1000 {
 		t.Errorf("a report is shaded too: %+v", got[1].Body)
+	}
+}
+
+// Where sites are paid what was measured, what a site says of money decides nothing:
+// it is put right by the prices that the same offer tells, to the microdollar. So a
+// day on which one asks too little or too much is the day on which it tells the truth.
+func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
+	s, err := script.Load(script.Default, script.Options{MaxJobs: 150})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sale struct {
+		Ran
+		money protocol.Microdollars // as the market took it
+	}
+	play := func(site int, price protocol.Milli, pay ledger.Payment) (sales []sale) {
+		s := s
+		s.Sites = slices.Clone(s.Sites)
+		s.Sites[site].Bids.Price = price
+		res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Pay: pay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lied := res.Counts["money-not-as-told"] > 0; lied != (price != 0 && pay == ledger.Settled) {
+			t.Errorf("%s asks %d thousandths, paid by %s: the market noted %v", s.Sites[site].Name, price, pay, res.Counts)
+		}
+		for _, r := range RanOf(res.Book, Weights(s)) {
+			j, _ := res.Book.Job(r.Job)
+			sales = append(sales, sale{r, j.Award().Option.Money})
+		}
+		return sales
+	}
+	same := func(x, y []sale) bool {
+		return slices.EqualFunc(x, y, func(a, b sale) bool {
+			return a.Job == b.Job && a.Node == b.Node && a.Started == b.Started && a.Cost == b.Cost && a.money == b.money
+		})
+	}
+	truth := play(0, 0, ledger.Settled)
+	for site := range s.Sites {
+		for _, price := range []protocol.Milli{700, 1300} {
+			if !same(play(site, price, ledger.Settled), truth) {
+				t.Errorf("jobs are sold otherwise when %s asks %d thousandths of its cost", s.Sites[site].Name, price)
+			}
+		}
+	}
+	if same(play(0, 1300, ledger.FirstPrice), play(0, 0, ledger.FirstPrice)) {
+		t.Error("nothing changes under first price either: this day shows nothing")
 	}
 }
 

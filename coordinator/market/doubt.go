@@ -124,5 +124,5 @@ func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdolla
 		return o.Money
 	}
 	k.counts["money-not-as-told"]++
-	return protocol.Microdollars(min(max(cost, -float64(mostMoney)), float64(mostMoney)))
+	return protocol.Microdollars(math.Round(min(max(cost, -float64(mostMoney)), float64(mostMoney))))
 }
