@@ -30,8 +30,11 @@ func TestAGuessIsNoFact(t *testing.T) {
 	if o.Carbon[0] != 450 || o.CarbonOff[0] != 0 {
 		t.Errorf("a guess replaced a fact: %v, off by %v", o.Carbon, o.CarbonOff)
 	}
-	if o.Carbon[1] != 400 || o.CarbonOff[1] == 0 {
-		t.Errorf("a guess is %v, off by %v", o.Carbon, o.CarbonOff)
+	if !slices.Equal(o.Carbon[1:], []protocol.Milligrams{542, 634, 727}) || o.CarbonOff[1] == 0 { // 150 too little of the last hour; each takes a twentieth
+		t.Errorf("guesses are %v, off by %v; want 400, 500 and 600 amended by 142, 134 and 127", o.Carbon[1:], o.CarbonOff)
+	}
+	if o := k.Outlook(after(5.5), 2); !slices.Equal(o.Carbon, []protocol.Milligrams{634, 727}) {
+		t.Errorf("two hours later, and nothing told since: %v", o.Carbon)
 	}
 	if _, told := k.At(protocol.GridCarbon, after(4)); told || k.Age(protocol.GridCarbon, after(6)) != 2*time.Hour {
 		t.Errorf("a guess counts as told; age %v", k.Age(protocol.GridCarbon, after(6)))

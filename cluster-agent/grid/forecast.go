@@ -23,23 +23,32 @@ const (
 // blends reports whether a rule is Blend, or what amends it.
 func (r Rule) blends() bool { return r == Blend || r == Regression }
 
-// fade returns what is left of a miss after each hour, in thousandths.
-func (r Rule) fade() int64 {
-	if r == Steady {
-		return 800
+// fade returns what is left of a miss after some hours, of which each takes a
+// twentieth, or with Steady a fifth.
+func fade(missed int64, rule Rule, hours hour) int64 {
+	left := int64(950)
+	if rule == Steady {
+		left = 800
 	}
-	return 950
+	for ; hours > 0 && missed != 0; hours-- {
+		missed = missed * left / 1000
+	}
+	return missed
 }
 
-// outlook returns n values from h on: what was told, what others guess, and our
-// own forecasts of the rest; and by how much each may be off. It is nil if nothing
-// was ever told.
+// outlook returns n values from h on: what was told; what others guess, and what
+// they missed in the last hour told, fading; and our own forecasts of the rest. And
+// by how much each may be off. It is nil if nothing was ever told.
 func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []int64) {
 	anchor, missed, ok := t.anchor(rule, h)
 	if !ok {
 		return nil, nil
 	}
 	values, off = make([]int64, n), make([]int64, n)
+	theirs := int64(0) // missed by others
+	if anchor < h {
+		theirs = fade(t.of(anchor).missed(), Blend, h-1-anchor)
+	}
 	usual := t.restless(anchor)
 	taught := t.lesson(rule, anchor, usual)
 	for i := range values {
@@ -48,13 +57,14 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 			values[i] = v
 			if _, ok := t.at(at + 1); !ok {
 				anchor, missed, taught = at, t.missed(rule, at), t.lesson(rule, at, usual)
+				theirs = t.of(at).missed()
 			}
 			continue
 		}
-		missed = missed * rule.fade() / 1000
+		missed, theirs = fade(missed, rule, 1), fade(theirs, Blend, 1)
 		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed + taught.amend(at))
 		if c := t.of(at); c.guess {
-			values[i] = c.value
+			values[i] = bound.clamp(c.theirs + theirs)
 		}
 		off[i] = spread(rule, usual, at-anchor)
 	}
@@ -73,11 +83,7 @@ func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
 		}
 		return anchor, 0, ok
 	}
-	missed = t.missed(rule, anchor)
-	for gone := anchor + 1; gone < h && missed != 0; gone++ {
-		missed = missed * rule.fade() / 1000
-	}
-	return anchor, missed, true
+	return anchor, fade(t.missed(rule, anchor), rule, h-1-anchor), true
 }
 
 // usual returns what h is by the days up to and with the hour anchor, the last

@@ -92,10 +92,7 @@ func (l *lesson) learn(from, to hour) clues {
 func (l *lesson) clues(h, origin hour) (x clues, blend int64) {
 	t := l.track
 	usual, missed := t.usual(Average, h, origin), t.missed(Blend, origin)
-	left := missed
-	for range h - origin {
-		left = left * Blend.fade() / 1000
-	}
+	left := fade(missed, Blend, h-origin)
 	x[0] = float64(left)
 	if _, ok := t.at(origin - 1); ok {
 		x[1] = float64(missed - t.missed(Blend, origin-1)) // is it growing?

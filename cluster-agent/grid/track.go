@@ -8,9 +8,18 @@ type track struct {
 }
 
 type cell struct {
-	value int64
-	known bool // as a fact
-	guess bool // by others
+	value  int64 // the fact; as long as there is none, the guess
+	known  bool  // as a fact
+	guess  bool  // by others
+	theirs int64 // what they guessed
+}
+
+// missed returns by how much others guessed too little; nothing, if they did not.
+func (c cell) missed() int64 {
+	if !c.known || !c.guess {
+		return 0
+	}
+	return c.value - c.theirs
 }
 
 // of returns what was told of h.
@@ -46,7 +55,13 @@ func (t *track) put(h hour, value int64, guess bool) {
 	for h >= t.end() {
 		t.told = append(t.told, cell{})
 	}
-	t.told[h-t.first] = cell{value, !guess, guess}
+	c := &t.told[h-t.first]
+	c.value = value
+	if guess {
+		c.guess, c.theirs = true, value
+	} else {
+		c.known = true
+	}
 }
 
 // forget drops the hours before oldest, a week of them at a time.
