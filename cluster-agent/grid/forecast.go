@@ -45,9 +45,9 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 		return nil, nil
 	}
 	values, off = make([]int64, n), make([]int64, n)
-	theirs := int64(0) // missed by others
+	short := int64(0) // how much others guessed too little
 	if anchor < h {
-		theirs = fade(t.of(anchor).missed(), Blend, h-1-anchor)
+		short = fade(t.of(anchor).missed(), Blend, h-1-anchor)
 	}
 	usual := t.restless(anchor)
 	taught := t.lesson(rule, anchor, usual)
@@ -57,14 +57,14 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 			values[i] = v
 			if _, ok := t.at(at + 1); !ok {
 				anchor, missed, taught = at, t.missed(rule, at), t.lesson(rule, at, usual)
-				theirs = t.of(at).missed()
+				short = t.of(at).missed()
 			}
 			continue
 		}
-		missed, theirs = fade(missed, rule, 1), fade(theirs, Blend, 1)
+		missed, short = fade(missed, rule, 1), fade(short, Blend, 1)
 		values[i] = bound.clamp(t.usual(rule, at, anchor) + missed + taught.amend(at))
 		if c := t.of(at); c.guess {
-			values[i] = bound.clamp(c.theirs + theirs)
+			values[i] = bound.clamp(c.theirs + short)
 		}
 		off[i] = spread(rule, usual, at-anchor)
 	}

@@ -1,10 +1,7 @@
 package grid
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,19 +19,7 @@ type forecastDay struct {
 
 // carbonCast reads a zone's published forecasts, and what came.
 func carbonCast(t *testing.T, file string) (days []forecastDay, actual Series) {
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(text).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := recorded(t, file)
 	instant := func(text string) protocol.Time {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -68,7 +53,8 @@ func carbonCast(t *testing.T, file string) (days []forecastDay, actual Series) {
 		}
 		points = append(points, protocol.Point{At: at, Value: v})
 	}
-	if actual, err = NewSeries(points); err != nil {
+	actual, err := NewSeries(points)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return days, actual

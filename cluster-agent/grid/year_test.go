@@ -13,11 +13,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ofYear reads a zone's hours of 2022 from a folder of such files; at most n.
-func ofYear(t *testing.T, folder, zone, column string, n int) Series {
-	f, err := os.Open("../../../shared/data/" + folder + "/" + zone + "_2022.csv.gz")
+// recorded reads a packed table of recorded data, its header first.
+func recorded(t *testing.T, path string) [][]string {
+	f, err := os.Open(path)
 	if err != nil {
-		t.Skip("the years are not here: ", err)
+		t.Skip("recorded data is not here: ", err)
 	}
 	defer f.Close()
 	text, err := gzip.NewReader(f)
@@ -28,6 +28,12 @@ func ofYear(t *testing.T, folder, zone, column string, n int) Series {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
+}
+
+// ofYear reads a zone's hours of 2022 from a folder of such files; at most n.
+func ofYear(t *testing.T, folder, zone, column string, n int) Series {
+	rows := recorded(t, "../../../shared/data/"+folder+"/"+zone+"_2022.csv.gz")
 	at := slices.Index(rows[0], column)
 	var points []protocol.Point
 	for _, row := range rows[1:min(n+1, len(rows))] {
