@@ -86,18 +86,19 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	proof := io.WriteCloser(stdout{io.Discard})
+	if f.out != "" { // before the work: it may take minutes
+		if proof, err = os.Create(f.out); err != nil {
+			return badInput{fmt.Errorf("--out: %w", err)}
+		}
+		defer proof.Close()
+	}
 	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
 	if err != nil {
 		return err
 	}
-	if f.out != "" {
-		file, err := os.Create(f.out)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(printJSON(file, c), file.Close()); err != nil {
-			return err
-		}
+	if err := errors.Join(printJSON(proof, c), proof.Close()); err != nil {
+		return err
 	}
 	if f.run != "" {
 		return f.explain(cmd, s, c)

@@ -34,6 +34,9 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "-1")...); !errors.As(err, new(badInput)) {
 		t.Errorf("bound --kappa -1: %v; want bad input", err)
 	}
+	if _, talk, err := execute(newBoundCommand(), append(few, "--out", filepath.Join(t.TempDir(), "no", "proof.json"))...); !errors.As(err, new(badInput)) {
+		t.Errorf("bound --out into a folder that is not there: %v, after %q; want bad input", err, talk)
+	}
 	if err := os.WriteFile(proof, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

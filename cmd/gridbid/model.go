@@ -114,7 +114,7 @@ func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
 		return badInput{errors.New("--notes: nobody would read them; add --model URL")}
 	case f.model == nil:
 		return nil
-	case f.leeway <= 0 || f.leeway > 10:
+	case !(f.leeway > 0 && f.leeway <= 10):
 		return badInput{fmt.Errorf("--leeway %g: want above 0 and at most 10 (per cent)", f.leeway)}
 	case f.wait < time.Millisecond || f.wait > 10*time.Minute:
 		return badInput{fmt.Errorf("--model-wait %v: want 1ms to 10m", f.wait)}

@@ -92,7 +92,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.speed < 0 {
+	if !(f.speed >= 0) {
 		return badInput{fmt.Errorf("--speed %g: want a number above 0", f.speed)}
 	}
 	talk := cmd.ErrOrStderr()
@@ -105,6 +105,11 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
+	figures, err := f.places(cmd)
+	if err != nil {
+		return err
+	}
+	defer figures.Close()
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	for _, note := range s.Notes {
 		fmt.Fprintf(talk, "  note: %s\n", note)
@@ -134,7 +139,22 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 			day.Policies[i].Totals = all[i]
 		}
 	}
-	return f.tell(cmd, s, all, day)
+	return f.tell(cmd, figures, s, all, day)
+}
+
+// places makes what the results are written to, before any work is done that
+// could be lost: the folder of the report, and the file of the figures, which it
+// returns.
+func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err error) {
+	if f.report != "" {
+		if err := os.MkdirAll(f.report, 0o755); err != nil {
+			return nil, badInput{fmt.Errorf("--report: %w", err)}
+		}
+	}
+	if f.json == "" {
+		return stdout{io.Discard}, nil
+	}
+	return output(cmd, f.json)
 }
 
 // choose returns the policies to compare.
@@ -219,18 +239,12 @@ func openHub(name string) (bus.Hub, func(), error) {
 
 // tell writes what came of all policies: figures on standard output, talk on
 // standard error.
-func (f *replayFlags) tell(cmd *cobra.Command, s script.Scenario, all []record.Totals, day report.Day) error {
+func (f *replayFlags) tell(cmd *cobra.Command, figures io.WriteCloser, s script.Scenario, all []record.Totals, day report.Day) error {
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
 	}
-	if f.json != "" {
-		out, err := output(cmd, f.json)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(report.JSON(out, all), out.Close()); err != nil {
-			return err
-		}
+	if err := errors.Join(report.JSON(figures, all), figures.Close()); err != nil {
+		return err
 	}
 	talk := cmd.ErrOrStderr()
 	if f.json != "-" {

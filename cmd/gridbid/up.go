@@ -165,7 +165,7 @@ func (f *upFlags) choose(args []string) (script.Scenario, error) {
 	if err != nil {
 		return s, err
 	}
-	if f.speed < 1 || f.speed > 600 {
+	if !(f.speed >= 1 && f.speed <= 600) {
 		return s, badInput{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
 	}
 	for _, name := range f.sites {

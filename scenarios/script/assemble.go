@@ -19,16 +19,13 @@ import (
 
 const day = 24 * time.Hour
 
-// mostKappa is the dearest that Options may make a tonne of carbon, in dollars.
-const mostKappa = 10_000
-
 // longest stretch in which jobs may arrive.
 const mostDays = 31
 
 // assemble reads what a spec names and makes the scenario.
 func (l library) assemble(s spec, o Options) (Scenario, error) {
-	if k := o.Kappa; k != nil && !(*k >= 0 && *k <= mostKappa) {
-		return Scenario{}, fmt.Errorf("script: kappa %g: want 0..%d, dollars per tonne", *k, mostKappa)
+	if err := o.check(s); err != nil {
+		return Scenario{}, fmt.Errorf("script: %v", err)
 	}
 	s = o.apply(s)
 	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}

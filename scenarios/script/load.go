@@ -120,6 +120,34 @@ func (o Options) data() string {
 	return o.Data
 }
 
+// What Options may say at most.
+const (
+	mostKappa = 10_000      // dollars per tonne
+	mostJobs  = 200_000     // as a scenario
+	mostFrom  = 315_360_000 // seconds, as a scenario
+)
+
+// check says what of o cannot be, or would do nothing to s.
+func (o Options) check(s spec) error {
+	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
+	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
+	switch k, from, scale := o.Kappa, o.JobsFrom, o.FleetScale; {
+	case k != nil && !(*k >= 0 && *k <= mostKappa):
+		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, mostKappa)
+	case o.MaxJobs < 0 || o.MaxJobs > mostJobs:
+		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for what the scenario says", o.MaxJobs, mostJobs)
+	case from != nil && (*from < 0 || *from > mostFrom):
+		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, mostFrom)
+	case from != nil && ownJobs:
+		return fmt.Errorf("jobs-from %d: %s invents its jobs; name a trace with it", *from, s.Name)
+	case !(scale >= 0 && scale <= 1):
+		return fmt.Errorf("fleet-scale %g: want a fraction of the nodes, above 0 and up to 1", scale)
+	case (o.Fleet != "" || scale > 0) && ownFleets:
+		return fmt.Errorf("fleet, fleet-scale: the sites of %s have fleets of their own", s.Name)
+	}
+	return nil
+}
+
 // apply puts what the command line says in place of what the scenario says.
 // Paths of a command line are as they are.
 func (o Options) apply(s spec) spec {

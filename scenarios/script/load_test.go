@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -280,6 +281,32 @@ func TestAWindowNeedsNoScenario(t *testing.T) {
 	}
 	if !reflect.DeepEqual(a.Sites, b.Sites) || !reflect.DeepEqual(a.Jobs, b.Jobs) {
 		t.Error("a bare window and the scenario of the same day differ")
+	}
+}
+
+func TestOptionsThatCannotBeAreRefused(t *testing.T) {
+	some := func(n int64) *int64 { return &n }
+	price := func(v float64) *float64 { return &v }
+	for _, tc := range []struct {
+		o    script.Options
+		want string
+	}{
+		{script.Options{Kappa: price(-1)}, "kappa -1: want 0..10000"},
+		{script.Options{Kappa: price(math.NaN())}, "kappa NaN: want 0..10000"},
+		{script.Options{MaxJobs: -3}, "max-jobs -3: want 1..200000"},
+		{script.Options{MaxJobs: 200_001}, "max-jobs 200001: want 1..200000"},
+		{script.Options{JobsFrom: some(-9), Jobs: "j.csv"}, "jobs-from -9: want 0..315360000"},
+		{script.Options{JobsFrom: some(9e15), Jobs: "j.csv"}, "want 0..315360000"},
+		{script.Options{JobsFrom: some(9)}, "six-regions invents its jobs"},
+		{script.Options{FleetScale: -0.1}, "fleet-scale -0.1: want a fraction"},
+		{script.Options{FleetScale: 1.5}, "fleet-scale 1.5: want a fraction"},
+		{script.Options{FleetScale: math.NaN()}, "fleet-scale NaN: want a fraction"},
+		{script.Options{FleetScale: 0.5}, "the sites of six-regions have fleets of their own"},
+		{script.Options{Fleet: "n.csv"}, "the sites of six-regions have fleets of their own"},
+	} {
+		if _, err := script.Load(script.Default, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v; want %q", tc.o, err, tc.want)
+		}
 	}
 }
 
