@@ -25,6 +25,7 @@ type benchFlags struct {
 	jobs     int
 	kappa    *float64
 	windows  []string
+	fill     bool
 	out      string
 	stress   bool
 	sweep    bool
@@ -67,6 +68,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	kappaFlag(days, &f.kappa)
 	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone; may be given again")
+	fl.BoolVar(&f.fill, "fill", false, "take hours that a window lacks as the hour before, a week at most")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
 	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
 	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
@@ -171,7 +173,7 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 			}
 		}
 		for _, w := range f.windows {
-			o.Window = w
+			o.Window, o.Fill = w, f.fill
 			if err := add(script.Window(o)); err != nil {
 				return nil, err
 			}

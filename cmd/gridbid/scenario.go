@@ -26,6 +26,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Data, "data", "../shared/data", "folder of recorded series and traces, for scenarios that read them")
 	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
+	f.BoolVar(&o.Fill, "fill", false, "take hours that a window lacks as the hour before, a week at most; counted in the notes")
 	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
 	kappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")

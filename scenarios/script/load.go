@@ -13,6 +13,7 @@ import (
 
 	realdays "github.com/gridbid/gridbid/scenarios/real-days"
 	sixregions "github.com/gridbid/gridbid/scenarios/six-regions"
+	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 // Default is the scenario that is replayed when none is named.
@@ -142,6 +143,8 @@ func (o Options) check(s spec) error {
 		return fmt.Errorf("jobs-from %d: %s invents its jobs; name a trace with it", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):
 		return fmt.Errorf("fleet-scale %g: want a fraction of the nodes, above 0 and up to 1", scale)
+	case o.Fill && o.Window == "" && s.Window == nil:
+		return fmt.Errorf("fill: %s has no window that it would fill", s.Name)
 	case (o.Fleet != "" || scale > 0) && ownFleets:
 		return fmt.Errorf("fleet, fleet-scale: the sites of %s have fleets of their own", s.Name)
 	}
@@ -156,6 +159,9 @@ func (o Options) apply(s spec) spec {
 	}
 	if o.Window != "" {
 		s.Window = &windowSpec{File: o.Window}
+	}
+	if o.Fill {
+		s.Window = &windowSpec{File: s.Window.File, Fill: trace.Persist}
 	}
 	if o.Jobs != "" {
 		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil

@@ -302,11 +302,41 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		{script.Options{FleetScale: 1.5}, "fleet-scale 1.5: want a fraction"},
 		{script.Options{FleetScale: math.NaN()}, "fleet-scale NaN: want a fraction"},
 		{script.Options{FleetScale: 0.5}, "the sites of six-regions have fleets of their own"},
+		{script.Options{Fill: true}, "six-regions has no window"},
 		{script.Options{Fleet: "n.csv"}, "the sites of six-regions have fleets of their own"},
 	} {
 		if _, err := script.Load(script.Default, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v; want %q", tc.o, err, tc.want)
 		}
+	}
+}
+
+func TestAWindowWithGapsIsFilledWhereThatIsAsked(t *testing.T) {
+	dir := tiny(t)
+	text, err := os.ReadFile(filepath.Join(dir, "w.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps := strings.NewReplacer("2022-01-02T03:00:00Z,DE,127,50\n", "", "2022-01-02T05:00:00Z,DE,129,50\n", "2022-01-02T05:00:00Z,DE,,50\n").Replace(string(text))
+	file := filepath.Join(dir, "gaps.csv")
+	if err := os.WriteFile(file, []byte(gaps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := script.Options{Data: dir, Window: file, Jobs: filepath.Join(dir, "j.csv"), Fleet: filepath.Join(dir, "n.csv"), JobsFrom: new(int64)}
+	if _, err := script.Window(o); err == nil || !strings.Contains(err.Error(), "--fill") {
+		t.Errorf("a window with gaps: %v; want an error that names --fill", err)
+	}
+	o.Fill = true
+	s, err := script.Window(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	carbon := s.Sites[0].Signals[protocol.GridCarbon]
+	if len(carbon) != 48 || carbon[27].Value != carbon[26].Value || carbon[29].Value != carbon[28].Value {
+		t.Errorf("hours 26 to 29 of a filled window: %v", carbon[26:30])
+	}
+	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "3 missing values") }) {
+		t.Errorf("notes say nothing of the 3 values that were filled: %q", s.Notes)
 	}
 }
 

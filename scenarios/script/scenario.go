@@ -94,6 +94,7 @@ type Options struct {
 	Seed *uint64 // instead of the scenario's own
 
 	Window     string   // CSV of hourly prices and carbon by zone
+	Fill       bool     // what the window lacks is as in the hour before, a week at most
 	Jobs       string   // trace of jobs; default ${data}/workload/philly_2017.csv.gz
 	JobsFrom   *int64   // seconds in the trace's own clock; default: its dense part
 	Carbon     string   // ByMarginal, or what the scenario says

@@ -180,7 +180,7 @@ func (l *line) put(t *table, col string, at protocol.Time, lo, hi float64, fill 
 		return
 	}
 	if t.text(col) == "" {
-		t.fail("%s is empty at %v: give a value, or allow filling with `fill: persist`", col, at)
+		t.fail("%s is empty at %v: give a value, or allow filling with `fill: persist` or --fill", col, at)
 		return
 	}
 	l.points = append(l.points, protocol.Point{At: at, Value: t.thousandths(col, lo, hi)})
@@ -199,7 +199,7 @@ func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
 	case at < last:
 		t.fail("%s: hour %v comes after %v: sort the file by time", col, at, last)
 	case missing > 0 && fill != Persist:
-		t.fail("%s: %d hours are missing before %v: add them, or allow filling with `fill: persist`", col, missing, at)
+		t.fail("%s: %d hours are missing before %v: add them, or allow filling with `fill: persist` or --fill", col, missing, at)
 	case missing > longestGap:
 		t.fail("%s: %d hours are missing before %v: a gap of over %d is not filled; add the hours", col, missing, at, longestGap)
 	}
