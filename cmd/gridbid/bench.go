@@ -166,14 +166,14 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		return nil
 	}
 	for _, seed := range seeds {
-		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa}
+		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa, Fill: f.fill}
 		for _, name := range names {
 			if err := add(script.Load(name, o)); err != nil {
 				return nil, err
 			}
 		}
 		for _, w := range f.windows {
-			o.Window, o.Fill = w, f.fill
+			o.Window = w
 			if err := add(script.Window(o)); err != nil {
 				return nil, err
 			}

@@ -86,7 +86,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	proof := io.WriteCloser(stdout{io.Discard})
+	var proof *os.File
 	if f.out != "" { // before the work: it may take minutes
 		if proof, err = os.Create(f.out); err != nil {
 			return badInput{fmt.Errorf("--out: %w", err)}
@@ -97,8 +97,10 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(printJSON(proof, c), proof.Close()); err != nil {
-		return err
+	if proof != nil {
+		if err := errors.Join(printJSON(proof, c), proof.Close()); err != nil {
+			return err
+		}
 	}
 	if f.run != "" {
 		return f.explain(cmd, s, c)

@@ -102,14 +102,16 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if err := f.ready(s, talk); err != nil {
 		return err
 	}
-	if err := clearRun(f.run); err != nil {
-		return err
-	}
 	figures, err := f.places(cmd)
 	if err != nil {
 		return err
 	}
-	defer figures.Close()
+	if figures != nil {
+		defer figures.Close()
+	}
+	if err := clearRun(f.run); err != nil {
+		return err
+	}
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	for _, note := range s.Notes {
 		fmt.Fprintf(talk, "  note: %s\n", note)
@@ -143,8 +145,8 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 }
 
 // places makes what the results are written to, before any work is done that
-// could be lost: the folder of the report, and the file of the figures, which it
-// returns.
+// could be lost and before the last run is removed: the folder of the report, and
+// the file of the figures, which it returns; nil without one.
 func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err error) {
 	if f.report != "" {
 		if err := os.MkdirAll(f.report, 0o755); err != nil {
@@ -152,7 +154,7 @@ func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err er
 		}
 	}
 	if f.json == "" {
-		return stdout{io.Discard}, nil
+		return nil, nil
 	}
 	return output(cmd, f.json)
 }
@@ -243,8 +245,10 @@ func (f *replayFlags) tell(cmd *cobra.Command, figures io.WriteCloser, s script.
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
 	}
-	if err := errors.Join(report.JSON(figures, all), figures.Close()); err != nil {
-		return err
+	if figures != nil {
+		if err := errors.Join(report.JSON(figures, all), figures.Close()); err != nil {
+			return err
+		}
 	}
 	talk := cmd.ErrOrStderr()
 	if f.json != "-" {
