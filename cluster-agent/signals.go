@@ -67,7 +67,7 @@ func (g gridConfig) rules() grid.Config {
 	}}
 	for _, x := range g.Sources {
 		if x.Tells == "price" {
-			r.Price = grid.Market{Ahead: x.Market != "real-time"}.Rule()
+			r.Price = grid.Usual(protocol.GridPrice, grid.Market{Ahead: x.Market != "real-time"})
 			break // the first is believed
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -44,14 +46,52 @@ func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, i
 			}
 		}
 		s.Sites[i].Signals = signals
+		s.Sites[i].Forecasts = nil
+		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon} {
+			said := site.Forecasts[what]
+			if s.Sites[i].Forecasts == nil {
+				s.Sites[i].Forecasts = make(map[protocol.Quantity][]grid.Bulletin)
+			}
+			for _, b := range said {
+				if b.Issued > at {
+					b.Points = slices.Clone(b.Points)
+					for k := range b.Points {
+						b.Points[k].Value = 1000 + dice.Int64N(900)
+						changed++
+					}
+				}
+				s.Sites[i].Forecasts[what] = append(s.Sites[i].Forecasts[what], b)
+			}
+		}
 	}
 	return s, changed
+}
+
+// foretold lets services say the truth of carbon and prices, each six hours for two
+// days.
+func foretold(s script.Scenario) script.Scenario {
+	for i, site := range s.Sites {
+		s.Sites[i].Forecasts = make(map[protocol.Quantity][]grid.Bulletin)
+		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon} {
+			points := site.Signals[what]
+			for h := 0; h < len(points); h += 6 {
+				b := grid.Bulletin{Issued: points[h].At.Add(10 * time.Minute), Points: points[h:min(h+48, len(points))]}
+				s.Sites[i].Forecasts[what] = append(s.Sites[i].Forecasts[what], b)
+			}
+		}
+	}
+	return s
 }
 
 // Nobody reads a value before it is published: with all later values replaced
 // by noise, everything said until then is the same, word for word.
 func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
-	s := small(30)
+	for name, s := range map[string]script.Scenario{"forecasts of their own": small(30), "of services": foretold(small(30))} {
+		t.Run(name, func(t *testing.T) { nobodyPeeks(t, s) })
+	}
+}
+
+func nobodyPeeks(t *testing.T, s script.Scenario) {
 	for _, policy := range []string{Auction, "greenest-now", "carbon-threshold"} {
 		truth, _ := told(t, s, policy, new(membus.Hub))
 		for _, hour := range []int{3, 11, 14} {

@@ -16,7 +16,8 @@ type Signals string
 
 // Kinds of Signals.
 const (
-	Forecasts Signals = ""        // what is published, and their own forecasts of the rest
+	Forecasts Signals = ""        // what is published, what services forecast, and their own forecasts of the rest
+	Own       Signals = "own"     // the same, without services
 	Perfect   Signals = "perfect" // what will be, two weeks ahead: to compare with
 	Wrong     Signals = "wrong"   // of three days, hour by hour, up to half too much or too little
 	NoneAhead Signals = "none"    // nothing: they take this hour to last
@@ -58,7 +59,7 @@ func (s Signals) rules(site script.Site) grid.Config {
 	case NoneAhead:
 		return grid.Config{Price: grid.Flat, Carbon: grid.Flat, PUE: grid.Flat}
 	}
-	return grid.Config{Price: publishes(site, protocol.GridPrice).Rule()}
+	return grid.Config{Price: grid.Usual(protocol.GridPrice, publishes(site, protocol.GridPrice))}
 }
 
 // wrong returns points, each off by up to half either way, by seed, site,

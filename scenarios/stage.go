@@ -197,13 +197,15 @@ func Moved(s script.Scenario, by time.Duration) script.Scenario {
 	for i, site := range s.Sites {
 		signals := make(map[protocol.Quantity][]protocol.Point, len(site.Signals))
 		for what, points := range site.Signals {
-			points = slices.Clone(points)
-			for k := range points {
-				points[k].At = points[k].At.Add(by)
-			}
-			signals[what] = points
+			signals[what] = later(points, by)
 		}
-		s.Sites[i].Signals = signals
+		forecasts := make(map[protocol.Quantity][]grid.Bulletin, len(site.Forecasts))
+		for what, said := range site.Forecasts {
+			for _, b := range said {
+				forecasts[what] = append(forecasts[what], grid.Bulletin{Issued: b.Issued.Add(by), Points: later(b.Points, by)})
+			}
+		}
+		s.Sites[i].Signals, s.Sites[i].Forecasts = signals, forecasts
 		s.Sites[i].Outages = slices.Clone(site.Outages)
 		for k := range s.Sites[i].Outages {
 			s.Sites[i].Outages[k].From = s.Sites[i].Outages[k].From.Add(by)
@@ -211,6 +213,15 @@ func Moved(s script.Scenario, by time.Duration) script.Scenario {
 		}
 	}
 	return s
+}
+
+// later returns points, so much later.
+func later(points []protocol.Point, by time.Duration) []protocol.Point {
+	points = slices.Clone(points)
+	for k := range points {
+		points[k].At = points[k].At.Add(by)
+	}
+	return points
 }
 
 func settle(site script.Site, body fleet.Config, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
@@ -233,6 +244,9 @@ func settle(site script.Site, body fleet.Config, signals Signals, seed uint64, s
 		lines, err := signals.lines(seed, site, what, Lasting(points, until))
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", what, err)
+		}
+		if said := site.Forecasts[what]; signals == Forecasts && len(said) > 0 {
+			p.Feed.Foretell(what, said)
 		}
 		for _, l := range lines {
 			p.Feed.Add(what, l.series, l.market)

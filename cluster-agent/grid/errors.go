@@ -17,10 +17,19 @@ type LeadError struct {
 	Within   protocol.Milli // part of the errors that were within what the site said they may be
 }
 
-// Errors replays a series: each hour from the second day on, a site that heard
-// what its market had made known forecasts as far as the last bound. Bounds
-// ascend, in hours; the first row is from 0 to the first bound.
-func Errors(q protocol.Quantity, s Series, m Market, rule Rule, bounds ...int) []LeadError {
+// A Case is a series to forecast: what came, when it became known, and what a
+// service said of it before. If one said anything, only hours that it spoke of count.
+type Case struct {
+	Series Series
+	Market Market
+	Said   []Bulletin
+	Deaf   bool // the site does not hear the service: to compare with
+}
+
+// Errors replays cases and sums their errors up: each hour from the second day of a
+// series on, a site that heard what had been made known by then forecasts as far as
+// the last bound. Bounds ascend, in hours; the first row is from 0 to the first bound.
+func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadError {
 	if len(bounds) == 0 {
 		return nil
 	}
@@ -32,35 +41,54 @@ func Errors(q protocol.Quantity, s Series, m Market, rule Rule, bounds ...int) [
 			rows[i].From = bounds[i-1]
 		}
 	}
-	k, f := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(s, m)
-	for now := s.Start().Ceil(time.Hour); now < s.End(); now = now.Add(time.Hour) {
+	for _, c := range cases {
+		c.errors(q, rule, rows, tallies)
+	}
+	for i, t := range tallies {
+		t.into(&rows[i])
+	}
+	return rows
+}
+
+// errors adds what one case is forecast wrong to the tally of each row.
+func (c Case) errors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []tally) {
+	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Said)
+	foretold := make(map[protocol.Time]bool)
+	for now := c.Series.Start().Ceil(time.Hour); now < c.Series.End(); now = now.Add(time.Hour) {
+		for p := others.Publish(now); len(p) > 0; p = others.Publish(now) {
+			for _, hour := range p {
+				foretold[hour.At] = true
+			}
+			if !c.Deaf {
+				k.Hear(now, protocol.Signal{What: q, Points: p, Guess: true})
+			}
+		}
 		k.Hear(now, protocol.Signal{What: q, Points: f.Publish(now)})
-		if now < s.Start().Add(day*time.Hour) {
+		if now < c.Series.Start().Add(day*time.Hour) {
 			continue
 		}
 		t, bound := k.about(q)
-		guess, off := t.outlook(rule, hourOf(now), bounds[len(bounds)-1], bound)
+		guess, off := t.outlook(rule, hourOf(now), rows[len(rows)-1].To, bound)
 		row := 0
 		for lead, v := range guess {
 			for lead >= rows[row].To {
 				row++
 			}
 			at := now.Add(time.Duration(lead) * time.Hour)
-			actual, ok := s.At(at)
+			actual, ok := c.Series.At(at)
 			if !ok {
 				break
 			}
-			if _, told := t.at(hourOf(at)); told {
+			_, told := t.at(hourOf(at))
+			switch {
+			case len(c.Said) > 0 && !foretold[at]:
+			case told:
 				rows[row].Told++
-				continue
+			default:
+				tallies[row].add(v, actual, off[lead])
 			}
-			tallies[row].add(v, actual, off[lead])
 		}
 	}
-	for i, t := range tallies {
-		t.into(&rows[i])
-	}
-	return rows
 }
 
 // tally sums errors up.

@@ -60,31 +60,16 @@ func windows(t *testing.T, column string, unit float64) map[string]map[string]Se
 // bounds of the leads that the docs report, in hours.
 var leads = []int{2, 6, 12, 24, 48}
 
-// pooled sums the errors of a rule up over all windows and the zones of which
-// market says true, weighted by their number.
-func pooled(q protocol.Quantity, all map[string]map[string]Series, rule Rule, market func(zone string) (Market, bool)) []LeadError {
-	sum := make([]LeadError, len(leads))
+// cases are the series of all windows in the zones of which market says true.
+func cases(all map[string]map[string]Series, market func(zone string) (Market, bool)) (out []Case) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, zone := range slices.Sorted(maps.Keys(all[name])) {
-			m, ok := market(zone)
-			if !ok {
-				continue
-			}
-			for i, e := range Errors(q, all[name][zone], m, rule, leads...) {
-				s, n := &sum[i], int64(e.N)
-				s.From, s.To, s.Told, s.N = e.From, e.To, s.Told+e.Told, s.N+e.N
-				s.MAE, s.Mean, s.MAPE = s.MAE+n*e.MAE, s.Mean+n*e.Mean, s.MAPE+protocol.Milli(n)*e.MAPE
-				s.Within += protocol.Milli(n) * e.Within
+			if m, ok := market(zone); ok {
+				out = append(out, Case{Series: all[name][zone], Market: m})
 			}
 		}
 	}
-	for i := range sum {
-		if n := int64(sum[i].N); n > 0 {
-			sum[i].MAE, sum[i].Mean, sum[i].MAPE = sum[i].MAE/n, sum[i].Mean/n, sum[i].MAPE/protocol.Milli(n)
-			sum[i].Within /= protocol.Milli(n)
-		}
-	}
-	return sum
+	return out
 }
 
 // The figures of docs/signals-and-power.md: run with -v to see them.
@@ -113,10 +98,11 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 		all := windows(t, tc.column, 1000)
 		lowest, best := int64(math.MaxInt64), Rule("")
 		for i, rule := range []Rule{Persistence, Average, Blend, Steady, Regression} {
-			for _, e := range pooled(tc.quantity, all, rule, tc.market) {
+			rows := Errors(tc.quantity, rule, cases(all, tc.market), leads...)
+			for _, e := range rows {
 				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)
 			}
-			e := pooled(tc.quantity, all, rule, tc.market)[tc.at]
+			e := rows[tc.at]
 			if e.N < 1000 {
 				t.Errorf("%s: %s made %d forecasts; too few to say anything", tc.name, rule, e.N)
 			}
@@ -148,7 +134,7 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 		return points
 	}
 	flat, _ := NewSeries(day(100))
-	for _, e := range Errors(protocol.GridPrice, flat, Market{}, Average, 6, 24) {
+	for _, e := range Errors(protocol.GridPrice, Average, []Case{{Series: flat}}, 6, 24) {
 		if e.MAE != 0 || e.MAPE != 0 || e.N == 0 || e.Mean != 100 {
 			t.Errorf("a flat series: %+v; want no error of 100", e)
 		}
@@ -156,15 +142,38 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 	// Told for 72 hours (24 to 95) at lead 0, and forecast at lead 1 for 71 of
 	// them: the 24 of the third day are 20 too low by persistence.
 	step, _ := NewSeries(day(120))
-	got := Errors(protocol.GridPrice, step, Market{}, Persistence, 2)
+	got := Errors(protocol.GridPrice, Persistence, []Case{{Series: step}}, 2)
 	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71, Within: 1000 * 47 / 71}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("a step: %+v; want %+v", got, want)
 	}
-	if got := Errors(protocol.GridPrice, Series{}, Market{}, Blend, 2); len(got) != 1 || got[0].N != 0 {
+	if got := Errors(protocol.GridPrice, Blend, []Case{{}}, 2); len(got) != 1 || got[0].N != 0 {
 		t.Errorf("an empty series: %+v; want no forecasts", got)
 	}
-	if got := Errors(protocol.GridPrice, step, Market{}, Blend); got != nil {
+	if got := Errors(protocol.GridPrice, Blend, []Case{{Series: step}}); got != nil {
 		t.Errorf("no leads: %+v; want none", got)
+	}
+}
+
+// A service that says the truth of one afternoon, and nothing of the rest.
+func TestErrorsWithAServiceAreOfWhatItSpokeOf(t *testing.T) {
+	var points []protocol.Point
+	for i := range 72 {
+		points = append(points, protocol.Point{At: tuesday.Add(time.Duration(i) * time.Hour), Value: int64(100 + i)})
+	}
+	rising, err := NewSeries(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := []Bulletin{{Issued: tuesday.Add(36 * time.Hour), Points: points[40:44]}}
+	for _, tc := range []struct {
+		deaf bool
+		mae  int64
+	}{{false, 0}, {true, 24}} {
+		got := Errors(protocol.GridCarbon, Persistence, []Case{{Series: rising, Said: said, Deaf: tc.deaf}}, 12)[0]
+		// Each of the four hours is foretold from 36 on, told in its own.
+		if want := 4 + 5 + 6 + 7; got.N != want || got.Told != 4 || got.MAE != tc.mae {
+			t.Errorf("deaf %v: %d forecasts off by %d, %d told; want %d off by %d, 4 told", tc.deaf, got.N, got.MAE, got.Told, want, tc.mae)
+		}
 	}
 }

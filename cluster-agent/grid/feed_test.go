@@ -59,8 +59,8 @@ func TestWhatIsKnownWhen(t *testing.T) {
 	if _, ok := MarketOf("atlantis"); ok {
 		t.Error("MarketOf(atlantis) is true")
 	}
-	if germany.Rule() != Blend || (Market{}).Rule() != Steady {
-		t.Error("Rule: want Blend where prices are published ahead, Steady elsewhere")
+	if Usual(protocol.GridPrice, germany) != Blend || Usual(protocol.GridPrice, Market{}) != Steady {
+		t.Error("Usual: want Blend where prices are published ahead, Steady elsewhere")
 	}
 }
 

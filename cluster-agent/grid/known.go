@@ -11,9 +11,9 @@ import (
 // Config says how a site forecasts its grid. Its zero is what we measured to
 // be best (docs/signals-and-power.md).
 type Config struct {
-	Price  Rule           // default Blend; better: [Market.Rule]
-	Carbon Rule           // default Regression
-	PUE    Rule           // default Blend
+	Price  Rule           // default: what is usual of a day-ahead market
+	Carbon Rule           // default: what is usual
+	PUE    Rule           // likewise
 	NoPUE  protocol.Milli // when none was ever told; default 1200
 	// Default is what a site bids with as long as none was ever told of price or
 	// carbon, as far as it may be off as it is high. Nil is none: it does not bid.
@@ -39,9 +39,9 @@ func New(cfg Config) *Known {
 			*r = to
 		}
 	}
-	def(&cfg.Price, Blend)
-	def(&cfg.Carbon, Regression)
-	def(&cfg.PUE, Blend)
+	def(&cfg.Price, Usual(protocol.GridPrice, DayAhead()))
+	def(&cfg.Carbon, Usual(protocol.GridCarbon, Market{}))
+	def(&cfg.PUE, Usual(protocol.GridPUE, Market{}))
 	if cfg.NoPUE == 0 {
 		cfg.NoPUE = 1200
 	}

@@ -38,15 +38,18 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 	return clock(last, m.Ends).Add(2 * day * time.Hour)
 }
 
-// Rule returns what forecasts the prices of m best. A day-ahead market sells
-// tomorrow at the level of today, so Blend is far better; what is dear in
-// real time is often dear for an hour, which Blend would stretch, and seldom again
-// at the same hour, which Average would expect.
-func (m Market) Rule() Rule {
-	if m.Ahead {
-		return Blend
+// Usual returns what forecasts a quantity best that m makes known. A day-ahead
+// market sells tomorrow at the level of today, so Blend is far better for its prices;
+// what is dear in real time is often dear for an hour, which Blend would stretch, and
+// seldom again at the same hour, which Average would expect.
+func Usual(q protocol.Quantity, m Market) Rule {
+	switch {
+	case q == protocol.GridCarbon:
+		return Regression
+	case q == protocol.GridPrice && !m.Ahead:
+		return Steady
 	}
-	return Steady
+	return Blend
 }
 
 // next returns the first instant at which more is known than before told.

@@ -76,13 +76,13 @@ func TestForecastsOfAYearAreAsGoodAsTheDocsSay(t *testing.T) {
 		}
 		got := map[Rule][]LeadError{}
 		for _, rule := range rules {
-			got[rule] = pooled(kind.quantity, all, rule, func(zone string) (Market, bool) {
+			got[rule] = Errors(kind.quantity, rule, cases(all, func(zone string) (Market, bool) {
 				m, _ := MarketOf(zone)
 				if kind.live {
 					m = Market{}
 				}
 				return m, true
-			})
+			}), leads...)
 			for _, e := range got[rule] {
 				t.Logf("%s: %-11s %2d-%2d h: %6d forecast, mean error %.1f %%, MAPE %.1f %%, %.1f %% within", kind.name, rule, e.From, e.To, e.N, 100*float64(e.MAE)/float64(max(1, e.Mean)), float64(e.MAPE)/10, float64(e.Within)/10)
 			}

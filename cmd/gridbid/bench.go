@@ -49,8 +49,9 @@ came to, and how far it is from what no policy can beat. Without a scenario the
 ten recorded days are run, and with --window those files instead.
 
 A policy may be followed by what its sites know ahead of time: auction/perfect
-(what will be), auction/wrong (off by up to half), auction/none (nothing). The
-usual is what markets publish and sites forecast.
+(what will be), auction/wrong (off by up to half), auction/none (nothing),
+auction/own (no service's forecasts, where a scenario has any). The usual is what
+markets publish, services foretell and sites forecast.
 
 Rows are kept in the folder of --out: run again, and only what is missing is
 run. A row is run again when the scenario, its weights or the program changed.`,
@@ -119,6 +120,9 @@ func (f *benchFlags) entries(of []script.Scenario) (out []bench.Entry, err error
 	names := f.policies
 	if len(names) == 0 {
 		names = slices.Insert(scenarios.Usual(of...), 1, "auction/perfect", "auction/wrong", "auction/none")
+		if slices.ContainsFunc(of, script.Scenario.Foretold) {
+			names = slices.Insert(names, 1, "auction/own")
+		}
 	}
 	for _, name := range names {
 		e, err := bench.ParseEntry(name)

@@ -20,7 +20,8 @@ type source struct {
 	cmd     *cobra.Command
 }
 
-func (s *source) flags(cmd *cobra.Command) {
+// gridFlags are those that say of what grids.
+func (s *source) gridFlags(cmd *cobra.Command) {
 	s.cmd = cmd
 	f, o := cmd.Flags(), &s.options
 	f.StringVar(&o.Data, "data", "../shared/data", "folder of recorded series and traces, for scenarios that read them")
@@ -28,6 +29,12 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
 	f.BoolVar(&o.Fill, "fill", false, "take hours that a window lacks as the hour before, a week at most; counted in the notes")
 	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
+}
+
+// flags are all of them.
+func (s *source) flags(cmd *cobra.Command) {
+	s.gridFlags(cmd)
+	f, o := cmd.Flags(), &s.options
 	kappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
 	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
@@ -77,7 +84,7 @@ func kappaFlag(cmd *cobra.Command, to **float64) {
 func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
-		Short: "list, check and show scenarios",
+		Short: "list, check and look at scenarios",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -115,7 +122,7 @@ against each other. Nothing is replayed and no data is read.`,
 		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.AddCommand(list, &cobra.Command{
+	cmd.AddCommand(list, newForecastsCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,

@@ -85,7 +85,7 @@ var plan = []line{
 	{"coordinator/lead", shell, "protocol bus bus/natsbus bus/natsbus/books coordinator/auction coordinator/market coordinator/summary coordinator/desk", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/site", shell, "protocol bus bus/membus bus/journal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
 
-	{"scenarios/trace", pure, "protocol", "", "reads what it is handed, so that hostile files can be tested as bytes"},
+	{"scenarios/trace", pure, "protocol cluster-agent/grid", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/invent", pure, "protocol", "", "makes up by the seed alone"},
 	{"scenarios/six-regions", shell, "", "", "files in the binary"},
 	{"scenarios/real-days", shell, "", "", "files in the binary"},

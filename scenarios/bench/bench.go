@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,8 +52,8 @@ func ParseEntry(text string) (Entry, error) {
 	switch {
 	case !known:
 		return e, fmt.Errorf("bench: no policy is named %q; there are %s", name, strings.Join(scenarios.Policies(), ", "))
-	case e.Signals != scenarios.Forecasts && e.Signals != scenarios.Perfect && e.Signals != scenarios.Wrong && e.Signals != scenarios.NoneAhead:
-		return e, fmt.Errorf("bench: no signals are named %q; there are forecast, perfect, wrong, none", signals)
+	case !slices.Contains([]scenarios.Signals{scenarios.Forecasts, scenarios.Own, scenarios.Perfect, scenarios.Wrong, scenarios.NoneAhead}, e.Signals):
+		return e, fmt.Errorf("bench: no signals are named %q; there are forecast, own, perfect, wrong, none", signals)
 	}
 	return e, nil
 }

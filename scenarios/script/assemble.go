@@ -45,6 +45,9 @@ func (l library) assemble(s spec, o Options) (Scenario, error) {
 	if err := g.sites(&out); err != nil {
 		return Scenario{}, err
 	}
+	if o.GridsOnly {
+		return out.sealed()
+	}
 	if err := out.work(s); err != nil {
 		return Scenario{}, err
 	}

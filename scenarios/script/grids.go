@@ -64,10 +64,17 @@ func (g *grids) sites(out *Scenario) error {
 		if err := g.signals(out, i, spec, &site); err != nil {
 			return err
 		}
+		if err := g.forecasts(out, i, spec, &site); err != nil {
+			return err
+		}
 		average = average || spec.Region == nil
 		if out.Carbon == ByMarginal {
 			if more := site.Signals[trace.Marginal]; len(more) > 0 {
 				site.Signals[Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
+				delete(site.Forecasts, protocol.GridCarbon)
+				if said := site.Forecasts[trace.Marginal]; len(said) > 0 {
+					site.Forecasts[protocol.GridCarbon] = said
+				}
 			} else {
 				out.note("%s: no series of marginal intensity: its average one stands for it", site.Name)
 			}
@@ -186,6 +193,59 @@ func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error
 	return nil
 }
 
+// forecasts reads what services said of the site's grid, of hours that the replay
+// shows: past the end of the signals their last day repeats, and nobody foretold that.
+func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
+	for _, q := range quantities {
+		f := spec.Forecasts[q]
+		if f == nil {
+			continue
+		}
+		at := g.s.where("sites", i, "forecasts", q)
+		facts := site.Signals[q]
+		if len(facts) < 2 { // none, or a constant
+			return at("%s: there is no series of %s to foretell: add one to its signals", site.Name, q)
+		}
+		r, err := open(f.File)
+		if err != nil {
+			return err
+		}
+		all, err := trace.Bulletins(r, f.File, f.Column, q)
+		if err != nil {
+			return err
+		}
+		said := within(all, facts[0].At, facts[len(facts)-1].At)
+		if n := len(said); n == 0 || last(said[n-1].Points) < out.Start {
+			return at("%s: %s foretells no %s after start, %v: it was said from %v to %v",
+				site.Name, f.File, q, out.Start, all[0].Issued, all[len(all)-1].Issued)
+		}
+		if site.Forecasts == nil {
+			site.Forecasts = make(map[protocol.Quantity][]grid.Bulletin)
+		}
+		site.Forecasts[q] = said
+		out.note("%s: %s is foretold by a service %d times", site.Name, q, len(said))
+	}
+	return nil
+}
+
+// within returns the bulletins that speak of hours from first to final, without
+// what they say of later ones.
+func within(all []grid.Bulletin, first, final protocol.Time) (said []grid.Bulletin) {
+	for _, b := range all {
+		n := len(b.Points)
+		for n > 0 && b.Points[n-1].At > final {
+			n--
+		}
+		if n > 0 && last(b.Points[:n]) >= first {
+			said = append(said, grid.Bulletin{Issued: b.Issued, Points: b.Points[:n]})
+		}
+	}
+	return said
+}
+
+// last returns the hour of the last point.
+func last(points []protocol.Point) protocol.Time { return points[len(points)-1].At }
+
 // cover sees that a site's series begin a day before Start and reach End.
 func (g *grids) cover(out *Scenario, i int, site Site) error {
 	for _, q := range quantities {
@@ -193,10 +253,10 @@ func (g *grids) cover(out *Scenario, i int, site Site) error {
 		if q == protocol.GridPUE && len(points) == 1 || q == trace.Marginal && len(points) == 0 {
 			continue
 		}
-		first, last := points[0].At, points[len(points)-1].At
-		if first > out.Start.Add(-day) || last.Add(time.Hour) < out.End {
+		first, end := points[0].At, last(points).Add(time.Hour)
+		if first > out.Start.Add(-day) || end < out.End {
 			return g.s.where("sites", i)("%s: %s is given for %v..%v: want it from %v (a day before start) to %v",
-				site.Name, q, first, last.Add(time.Hour), out.Start.Add(-day), out.End)
+				site.Name, q, first, end, out.Start.Add(-day), out.End)
 		}
 	}
 	return nil

@@ -211,8 +211,10 @@ func (l library) resolve(s spec) spec {
 	path(&s.Jobs.Trace)
 	for _, site := range s.Sites {
 		for _, q := range quantities {
-			if series := site.Signals[q]; series != nil {
-				path(&series.File)
+			for _, series := range []*seriesSpec{site.Signals[q], site.Forecasts[q]} {
+				if series != nil {
+					path(&series.File)
+				}
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package script
 
 import (
+	"slices"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -21,6 +24,11 @@ type Scenario struct {
 
 	Notes []string // what was assumed, cut or filled, in words
 	Hash  string   // sha256 of all of the above, in hex
+}
+
+// Foretold reports whether some site hears a service's forecasts.
+func (s Scenario) Foretold() bool {
+	return slices.ContainsFunc(s.Sites, func(site Site) bool { return len(site.Forecasts) > 0 })
 }
 
 // Average is the quantity of the grid's average intensity in a scenario whose
@@ -44,6 +52,9 @@ type Site struct {
 	// so that a forecast has a past to look at, to End at least. Whoever needs
 	// later hours repeats the last day. A constant PUE is a single point.
 	Signals map[protocol.Quantity][]protocol.Point
+
+	// Forecasts are what services said of hours to come, as they said it.
+	Forecasts map[protocol.Quantity][]grid.Bulletin `json:",omitempty"`
 
 	DayAhead bool // its prices are published the day before
 
@@ -101,5 +112,6 @@ type Options struct {
 	Kappa      *float64 // dollars per tonne, 0..10000, instead of the scenario's own
 	MaxJobs    int      // default 2000, or what the scenario says
 	Fleet      string   // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
+	GridsOnly  bool     // without jobs and nodes: neither is read, checked or counted
 	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
 }

@@ -68,16 +68,17 @@ type weightsSpec struct {
 }
 
 type siteSpec struct {
-	Name     string                            `yaml:"name"`
-	Zone     string                            `yaml:"zone"`
-	DayAhead *bool                             `yaml:"day_ahead"`
-	PUE      float64                           `yaml:"pue"`
-	Region   *regionSpec                       `yaml:"region"`
-	Signals  map[protocol.Quantity]*seriesSpec `yaml:"signals"`
-	Host     hostSpec                          `yaml:"host"`
-	Fleet    []rackSpec                        `yaml:"fleet"`
-	Outages  []outageSpec                      `yaml:"outages"`
-	Bids     bidsSpec                          `yaml:"bids"`
+	Name      string                            `yaml:"name"`
+	Zone      string                            `yaml:"zone"`
+	DayAhead  *bool                             `yaml:"day_ahead"`
+	PUE       float64                           `yaml:"pue"`
+	Region    *regionSpec                       `yaml:"region"`
+	Signals   map[protocol.Quantity]*seriesSpec `yaml:"signals"`
+	Forecasts map[protocol.Quantity]*seriesSpec `yaml:"forecasts"`
+	Host      hostSpec                          `yaml:"host"`
+	Fleet     []rackSpec                        `yaml:"fleet"`
+	Outages   []outageSpec                      `yaml:"outages"`
+	Bids      bidsSpec                          `yaml:"bids"`
 }
 
 type outageSpec struct {

@@ -125,16 +125,9 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 // Series reads hourly values of one quantity: column time_utc and one named
 // column, in the units of a window (dollars per MWh, grams per kWh, PUE).
 func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill) (points []protocol.Point, persisted int, err error) {
-	lo, hi := 0.0, 0.0
-	switch what {
-	case protocol.GridPrice:
-		lo, hi = -mostPrice, mostPrice
-	case protocol.GridCarbon, Marginal:
-		hi = mostCarbon
-	case protocol.GridPUE:
-		lo, hi = 1, mostPUE
-	default:
-		return nil, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon, marginal or pue", file, what)
+	lo, hi, err := bounds(file, what)
+	if err != nil {
+		return nil, 0, err
 	}
 	t, err := open(r, file, "time_utc", column)
 	if err != nil {
@@ -150,11 +143,33 @@ func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill)
 	return l.points, l.filled, t.err
 }
 
+// bounds are the least and the most that a quantity can be, in the units of a window.
+func bounds(file string, what protocol.Quantity) (lo, hi float64, err error) {
+	switch what {
+	case protocol.GridPrice:
+		return -mostPrice, mostPrice, nil
+	case protocol.GridCarbon, Marginal:
+		return 0, mostCarbon, nil
+	case protocol.GridPUE:
+		return 1, mostPUE, nil
+	}
+	return 0, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon, marginal or pue", file, what)
+}
+
 // hour is a field that holds a whole hour in RFC 3339.
 func (t *table) hour(col string) protocol.Time {
-	at, err := time.Parse(time.RFC3339, t.text(col))
-	if err != nil || !at.Equal(at.Truncate(time.Hour)) || at.Year() < 1971 || at.Year() > 2200 {
+	at := t.instant(col)
+	if t.err == nil && at != at.Floor(time.Hour) {
 		t.wrong(col, "a whole hour as 2022-04-13T00:00:00Z")
+	}
+	return at
+}
+
+// instant is a field that holds a time in RFC 3339.
+func (t *table) instant(col string) protocol.Time {
+	at, err := time.Parse(time.RFC3339, t.text(col))
+	if err != nil || at.Year() < 1971 || at.Year() > 2200 {
+		t.wrong(col, "a time as 2022-04-13T00:00:00Z")
 		return 0
 	}
 	return protocol.At(at)

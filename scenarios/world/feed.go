@@ -14,9 +14,14 @@ type Feed struct {
 	lines []line
 }
 
+// A line is what tells of one quantity.
 type line struct {
-	what protocol.Quantity
-	feed *grid.Feed
+	what  protocol.Quantity
+	guess bool // forecast by a service
+	feed  interface {
+		Due() protocol.Time
+		Publish(now protocol.Time) []protocol.Point
+	}
 }
 
 // NewFeed returns the feed of a site that begins to speak at start, with all
@@ -30,7 +35,14 @@ func (f *Feed) Begin(life uint32) { f.mouth.Life = life }
 
 // Add lets the feed tell a series of one quantity, as m publishes it.
 func (f *Feed) Add(what protocol.Quantity, s grid.Series, m grid.Market) {
-	f.lines = append(f.lines, line{what, grid.NewFeed(s, m)})
+	f.lines = append(f.lines, line{what: what, feed: grid.NewFeed(s, m)})
+}
+
+// Foretell lets the feed tell what a service said of one quantity, each bulletin
+// when it was issued. A site remembers what was foretold of an hour only if it hears
+// it before the hour's own value: so Foretell comes before Add.
+func (f *Feed) Foretell(what protocol.Quantity, said []grid.Bulletin) {
+	f.lines = append(f.lines, line{what: what, guess: true, feed: grid.NewService(said)})
 }
 
 // Due implements bus.Machine.
@@ -49,8 +61,8 @@ func (f *Feed) Due() (due protocol.Time) {
 // Tick implements bus.Machine.
 func (f *Feed) Tick(now protocol.Time) (said []protocol.Message) {
 	for _, l := range f.lines {
-		if p := l.feed.Publish(now); len(p) > 0 {
-			said = append(said, f.mouth.Say(now, f.agent, protocol.Signal{What: l.what, Points: p}))
+		for p := l.feed.Publish(now); len(p) > 0; p = l.feed.Publish(now) {
+			said = append(said, f.mouth.Say(now, f.agent, protocol.Signal{What: l.what, Points: p, Guess: l.guess}))
 		}
 	}
 	return said

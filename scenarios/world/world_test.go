@@ -63,6 +63,35 @@ func TestAFeedSaysNothingEarlyAndAllOnce(t *testing.T) {
 	}
 }
 
+// What a service said comes when it was issued, marked as a guess, and before the
+// hour's own value: else a site would not know what the service missed.
+func TestAFeedForetellsWhatAServiceSaidWhenItSaidIt(t *testing.T) {
+	f, actual := NewFeed("oslo", noon), series(t, 96)
+	at := func(h int) protocol.Time { return noon.Add(time.Duration(h) * time.Hour) }
+	f.Foretell(protocol.GridCarbon, []grid.Bulletin{
+		{Issued: at(-20), Points: []protocol.Point{{At: at(-20), Value: 1}, {At: at(1), Value: 2}}},
+		{Issued: at(-2), Points: []protocol.Point{{At: at(0), Value: 3}, {At: at(1), Value: 3}}},
+		{Issued: at(2), Points: []protocol.Point{{At: at(2), Value: 4}, {At: at(3), Value: 5}}},
+	})
+	f.Add(protocol.GridCarbon, actual, grid.Market{})
+	known, said := grid.New(grid.Config{}), map[protocol.Time]int{}
+	for h := range 4 {
+		for _, m := range f.Tick(at(h)) {
+			s := m.Body.(protocol.Signal)
+			known.Hear(m.At, s)
+			if s.Guess {
+				said[m.At]++
+			}
+		}
+		if got := known.Outlook(at(h), 2).Carbon[1]; h == 0 && got <= 3 {
+			t.Errorf("foretold as 3 at %v, and thought to be %d: what was missed is not counted", at(1), got)
+		}
+	}
+	if len(said) != 2 || said[at(0)] != 2 || said[at(2)] != 1 {
+		t.Errorf("bulletins were told %v; want two at %v and one at %v", said, at(0), at(2))
+	}
+}
+
 func TestAFeedListensToNobodyAndWithoutLinesSaysNothing(t *testing.T) {
 	f := NewFeed("oslo", noon)
 	m := protocol.Mouth{Who: "agent/oslo"}

@@ -1,0 +1,54 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// furthest is how far ahead a site believes what is foretold.
+const furthest = 15 * 24 * time.Hour
+
+// Bulletins reads what a service said of one quantity, as it said it: rows of
+// issue_time_utc, target_time_utc and one named column, in the units of a window.
+// Rows of one issue stand together; issues ascend, and in each its hours do. An
+// issue need not speak of all hours.
+func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]grid.Bulletin, error) {
+	const issue, target = "issue_time_utc", "target_time_utc"
+	lo, hi, err := bounds(file, what)
+	if err != nil {
+		return nil, err
+	}
+	t, err := open(r, file, issue, target, column)
+	if err != nil {
+		return nil, err
+	}
+	var said []grid.Bulletin
+	for t.next() {
+		issued, at := t.instant(issue), t.hour(target)
+		switch n := len(said); {
+		case t.err != nil:
+		case at < issued.Floor(time.Hour):
+			t.fail("%s %v is before %v, when it was said: drop the line", target, at, issued)
+		case at > issued.Add(furthest):
+			t.fail("%s %v is over 15 days after %v, when it was said: no site believes that; drop the line", target, at, issued)
+		case n == 0 || issued > said[n-1].Issued:
+			said = append(said, grid.Bulletin{Issued: issued})
+		case issued < said[n-1].Issued:
+			t.fail("%s %v comes after %v: sort the file by issue and hour", issue, issued, said[n-1].Issued)
+		case at <= said[n-1].Points[len(said[n-1].Points)-1].At:
+			t.fail("%s %v does not come after the hour before it: sort each issue by hour, and drop what stands twice", target, at)
+		}
+		if v := t.thousandths(column, lo, hi); t.err == nil {
+			b := &said[len(said)-1]
+			b.Points = append(b.Points, protocol.Point{At: at, Value: v})
+		}
+	}
+	if t.err == nil && len(said) == 0 {
+		t.err = fmt.Errorf("trace: %s: no rows after the header", file)
+	}
+	return said, t.err
+}
