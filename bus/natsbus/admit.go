@@ -53,6 +53,13 @@ func newTurnstile(l Limits) *turnstile {
 	return &turnstile{limits: l, some: make(chan struct{}, 1), lines: make(map[string]*queue)}
 }
 
+// mostHeader is how many bytes of headers a message may have: the spans of its jobs
+// take some 1,100. In memory they are several times as large.
+const mostHeader = 4 << 10
+
+// weight is how many bytes of a message count: its headers', too.
+func weight(m *nats.Msg) int { return m.Size() - len(m.Subject) - len(m.Reply) }
+
 // put takes in m, or says why not.
 func (t *turnstile) put(now time.Time, m *nats.Msg) fault {
 	t.mu.Lock()
@@ -69,9 +76,9 @@ func (t *turnstile) put(now time.Time, m *nats.Msg) fault {
 		}
 		t.lines[strings.Clone(who)] = q
 	}
-	n := len(m.Data)
+	n := weight(m)
 	switch {
-	case n > t.limits.Size:
+	case n > t.limits.Size || n-len(m.Data) > mostHeader:
 		return tooLarge
 	case !q.pace.AllowN(now, 1) || !q.bytes.AllowN(now, n):
 		return tooFast
@@ -100,7 +107,7 @@ func (t *turnstile) take() *nats.Msg {
 	t.waiting = slices.Delete(t.waiting, 0, 1)
 	m := q.mail[0]
 	q.mail[0] = nil
-	q.mail, q.size = q.mail[1:], q.size-len(m.Data)
+	q.mail, q.size = q.mail[1:], q.size-weight(m)
 	if len(q.mail) > 0 {
 		t.waiting = append(t.waiting, q)
 	} else {

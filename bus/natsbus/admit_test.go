@@ -70,6 +70,28 @@ func TestTurnstile(t *testing.T) {
 	})
 }
 
+// A site that says little under long headers costs as much as one that says much.
+func TestHeadersCount(t *testing.T) {
+	now, subject := time.Unix(0, 0), prefix+"agent-oslo.coordinator.offer"
+	under := func(header int) *nats.Msg {
+		return &nats.Msg{Subject: subject, Header: nats.Header{"X": {string(make([]byte, header))}}}
+	}
+	s := newTurnstile(Limits{Rate: 1, Burst: 100, Bytes: 10_000, Queue: 5000, Size: 10_000})
+	if f := s.put(now, under(mostHeader)); f != tooLarge {
+		t.Errorf("endless headers: %v", f)
+	}
+	for i, want := range []fault{sound, sound, tooMuch} {
+		if f := s.put(now, under(2000)); f != want {
+			t.Errorf("headers of 2,000 bytes, time %d: %v, want %v", i+1, f, want)
+		}
+	}
+	for s.take() != nil {
+	}
+	if f := s.put(now, under(2000)); f != sound {
+		t.Errorf("when nothing waits: %v", f)
+	}
+}
+
 func TestSpeakersAreBounded(t *testing.T) {
 	s, c := newTurnstile(*SiteLimits()), tally{}
 	for i := range speakers + 10 {

@@ -97,7 +97,11 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 		nats.NoReconnect(), // what was said meanwhile would be missing in silence
 		nats.Timeout(patience),
 		nats.CustomInboxPrefix(Inbox(who)),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.fail(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if !harmless(err) {
+				p.fail(err)
+			}
+		}),
 		nats.ClosedHandler(func(c *nats.Conn) { p.fail(c.LastError()) }),
 	}, login...)
 	conn, err := nats.Connect(h.url, options...)
@@ -115,8 +119,8 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	if err == nil {
 		err = conn.FlushTimeout(patience)
 	}
-	if err == nil {
-		err = conn.LastError()
+	if last := conn.LastError(); err == nil && !harmless(last) {
+		err = last
 	}
 	if err != nil {
 		conn.Close()
@@ -125,6 +129,10 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	p.live(ctx)
 	return p, nil
 }
+
+// harmless reports whether an error of a connection is about headers that cannot be
+// read. Their message is heard without them, and whoever speaks may send such.
+func harmless(err error) bool { return errors.Is(err, nats.ErrBadHeaderMsg) }
 
 // Ready says that no party is joined, or nil.
 func (h *Hub) Ready() error {

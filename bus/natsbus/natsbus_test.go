@@ -2,6 +2,8 @@ package natsbus_test
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,65 @@ func TestWhatDiffersFromItsSubjectOrCannotBeReadIsCounted(t *testing.T) {
 	want := natsbus.Counts{Heard: 1, Forged: 3, Unreadable: 2, UnknownKind: 1}
 	if got := srv.Counts(); got != want {
 		t.Errorf("Counts() = %+v; want %+v", got, want)
+	}
+}
+
+// A name that only stands in subjects as a site's own does is no party's: who bore
+// it would be no site for the market, and nobody could answer him.
+func TestASiteSpeaksUnderNoNameThatOnlyLooksLikeItsOwn(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	coordinator := join(t, srv, protocol.Coordinator)
+	conn, _ := burglar(t, srv)
+	const own = "gridbid.v1.agent-lyon.coordinator.started"
+	for _, data := range [][]byte{
+		encode(t, word("agent-lyon", protocol.Coordinator, 1, "of no site")),
+		encode(t, word(lyon, protocol.Coordinator, 1, "honest")),
+	} {
+		if err := conn.Publish(own, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Publish("gridbid.v1.agent-lyon.all.started", encode(t, word(lyon, "all", 2, "to a party called all"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Publish(own, encode(t, word(lyon, protocol.Coordinator, 3, "the last"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []protocol.JobID{"honest", "the last"} {
+		if m := heard(t, coordinator); m.From != lyon || m.Body.(protocol.Started).Job != want {
+			t.Errorf("heard %q of %q; want %q of the site alone", m.Body.(protocol.Started).Job, m.From, want)
+		}
+	}
+	if got := srv.Counts(); got.Forged != 2 || got.Heard != 2 {
+		t.Errorf("Counts() = %+v; want 2 forged", got)
+	}
+}
+
+// What no client would send: headers that cannot be read. Their message is heard,
+// and its listener's port lives.
+func TestHeadersThatCannotBeReadEndNobodysPort(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	coordinator := join(t, srv, protocol.Coordinator)
+	name, password, err := srv.Credentials(lyon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "CONNECT {\"user\":%q,\"pass\":%q,\"headers\":true,\"verbose\":false}\r\n", name, password)
+	const head = "these are none\r\n"
+	for seq := range uint64(200) {
+		data := encode(t, word(lyon, protocol.Coordinator, seq+1, "x"))
+		fmt.Fprintf(conn, "HPUB gridbid.v1.agent-lyon.coordinator.started %d %d\r\n%s%s\r\n", len(head), len(head)+len(data), head, data)
+		if got := heard(t, coordinator).Seq; got != seq+1 {
+			t.Fatalf("heard message %d; want %d", got, seq+1)
+		}
+	}
+	if err := coordinator.Close(); err != nil {
+		t.Errorf("the port failed: %v", err)
 	}
 }
 
