@@ -58,6 +58,8 @@ var kinds = func() map[string]reflect.Type {
 	learn[Past]()
 	learn[Stray]()
 	learn[Step]()
+	bound[Held]()
+	bound[Rule]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
@@ -111,7 +113,11 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 	s.envelope(m)
 	addressable := reflect.New(body.Type()).Elem()
 	addressable.Set(body)
-	if err := s.enc.EncodeValue(addressable); err != nil {
+	err := s.enc.EncodeValue(addressable)
+	if err == nil {
+		err = s.err
+	}
+	if err != nil {
 		return dst, fmt.Errorf("protocol: encode %s: %w", m.Kind(), err)
 	}
 	size := len(s.data)

@@ -229,6 +229,12 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 		{"a listener with an endless name", "over 128 bytes", Message{Version: 1, From: "a", To: long, Seq: 1, Body: Started{}}},
 		{"a message over the limit", "say it in several", Message{Version: 1, From: "a", Seq: 1,
 			Body: Launch{Devices: make([]int, MaxMessage)}}},
+		{"an endless task", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1, Body: Submit{Task: Task(strings.Repeat("x", MaxText+1))}}},
+		{"an endless name in a job", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1, Body: Submit{Job: Job{ID: JobID(strings.Repeat("x", MaxText+1))}}}},
+		{"an endless model in a list", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1,
+			Body: Call{Jobs: []Job{{Models: []string{strings.Repeat("x", MaxText+1)}}}}}},
+		{"an endless site in a rule", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1,
+			Body: Policy{Rules: []Rule{{Sites: []string{strings.Repeat("x", MaxText+1)}}}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			data, err := AppendEncode([]byte("kept"), tc.m)
@@ -239,10 +245,19 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 	}
 }
 
+func TestTheLongestTextIsHeard(t *testing.T) {
+	want := said(Submit{Job: Job{ID: "a"}, Task: Task(strings.Repeat("x", MaxText))})
+	if got, err := Decode(mustEncode(t, want)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Decode(Encode(m)) = %v", err)
+	}
+}
+
 func TestHostileBytesAreErrors(t *testing.T) {
 	good := mustEncode(t, offer(2, 2))
 	started := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa7started\xa1b"
 	call := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa4call\xa1b"
+	inventory := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa9inventory\xa1b"
+	policy := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa6policy\xa1b"
 	nested := strings.Repeat("\x91", 4<<20)
 	for _, tc := range []struct{ name, data, want string }{
 		{"nothing", "", "ends too early"},
@@ -256,6 +271,8 @@ func TestHostileBytesAreErrors(t *testing.T) {
 		{"nested without end", "\x81\xa1x" + nested, "nested more than 16 deep"},
 		{"a body nested without end", started + "\x81\xa1x" + nested, "nested more than 16 deep"},
 		{"a million jobs in a million bytes", call + "\x81\xa1j\xdd\x00\x10\x00\x00" + strings.Repeat("\xc0", 1<<20), "more memory than bytes"},
+		{"a million jobs held in a million bytes", inventory + "\x81\xa1h\xdd\x00\x10\x00\x00" + strings.Repeat("\x80", 1<<20), "more memory than bytes"},
+		{"a million rules in a million bytes", policy + "\x81\xa1r\xdd\x00\x10\x00\x00" + strings.Repeat("\xc0", 1<<20), "more memory than bytes"},
 		{"a byte that begins nothing", "\x81\xa1x\xc1", "0xc1 begins no value"},
 		{"a key twice", "\x82\xa1v\x01\xa1v\x01", `"v" comes twice`},
 		{"a key that is no text", "\x81\x01\x01", "want a key"},

@@ -151,3 +151,22 @@ func register[T any](walk func(*wire, *T)) {
 			return w.err
 		})
 }
+
+// bound has a list of T take memory as rows do. msgpack walks its elements, but
+// would make room for as many as their number claims: a byte each.
+func bound[T any]() {
+	msgpack.Register([]T(nil), nil, func(d *msgpack.Decoder, v reflect.Value) error {
+		w, ok := d.Buffered().(*wire)
+		if !ok {
+			return errors.New("protocol: lists travel in a message only; see Decode")
+		}
+		all := reflect.ValueOf(room[T](w, w.list()))
+		for i := range all.Len() {
+			if err := d.DecodeValue(all.Index(i)); err != nil {
+				return err
+			}
+		}
+		v.Set(all)
+		return w.err
+	})
+}

@@ -42,6 +42,7 @@ func (w *wire) putUint(n uint64) {
 }
 
 func (w *wire) putText(s string) {
+	w.fits(len(s))
 	switch n := len(s); {
 	case n < 32:
 		w.data = append(w.data, 0xa0|byte(n))

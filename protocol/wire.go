@@ -33,10 +33,12 @@ const (
 	other        // n bytes that no message of ours holds: a float or an extension
 )
 
+// MaxText is the most bytes that a text of a message may have, a Task too.
+const MaxText = 64 << 10
+
 // Bounds of what is read. An honest message stays far inside them.
 const (
 	maxDepth = 16
-	maxText  = 64 << 10
 
 	// Short hostile bytes can stand for many large rows: one byte for a Job.
 	// The widest honest row is under 16 bytes of memory for each of its own.
@@ -162,8 +164,8 @@ func (w *wire) skip(depth int) {
 	}
 	switch f {
 	case text, other:
-		if n > maxText {
-			w.fail(start, fmt.Errorf("text of %d bytes; the limit is %d", n, maxText))
+		if n > MaxText {
+			w.fail(start, fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
 		}
 		w.bytes(n)
 	case list, table:
@@ -236,11 +238,19 @@ func (w *wire) ReadByte() (byte, error) {
 // UnreadByte implements io.ByteScanner.
 func (w *wire) UnreadByte() error { w.at--; return nil }
 
-// Write implements io.Writer for an msgpack encoder.
+// Write implements io.Writer for an msgpack encoder, which writes a text at once.
 func (w *wire) Write(p []byte) (int, error) {
+	w.fits(len(p))
 	w.data = append(w.data, p...)
 	return len(p), nil
 }
 
 // WriteByte implements io.ByteWriter.
 func (w *wire) WriteByte(c byte) error { w.data = append(w.data, c); return nil }
+
+// fits notes a text that nobody would read, lest it be written where it must be.
+func (w *wire) fits(n int) {
+	if n > MaxText {
+		w.fail(len(w.data), fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
+	}
+}

@@ -85,6 +85,13 @@ func (d *Desk) look(read func(*board.Board)) {
 // errAway says that there is nobody to ask here.
 var errAway = errors.New("this coordinator stands by; ask the one that leads")
 
+// readable says why nobody could read b on the books, or nil.
+func readable(b protocol.Body) error {
+	m := protocol.Mouth{Who: protocol.Desk}
+	_, err := protocol.Encode(m.Say(1, protocol.Coordinator, b))
+	return err
+}
+
 // say tells the market something, and returns when it is on the books. What is
 // said may depend on the time.
 func (d *Desk) say(ctx context.Context, body func(now protocol.Time) protocol.Body) error {

@@ -49,16 +49,17 @@ task: '{"kind": "Job"}'
 
 func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"gpus: 1\n":                           "add run, within or deadline",
-		"run: 1h\ngpu: 1\n":                   "job.yaml:2: gpu: unknown key",
-		"run: soon\n":                         "a time span such as",
-		"run: 1h\nwithin: 1h\ndeadline: x\n":  "keep one",
-		"run: 1h\ndeadline: tomorrow\n":       "want a time as",
-		"id: a b\nrun: 1h\n":                  "is \"a b\"",
-		"id: a\ngpus: 2\nshare: 0.5\nrun: 1h": "several GPUs are held whole",
-		"id: a\ncpu: 1\nrun: 1000h\n":         "want 1s..720h",
-		"id: a\nrun: 1h\n":                    "needs some",
-		"[":                                   "correct the YAML",
+		"gpus: 1\n":                            "add run, within or deadline",
+		"run: 1h\ngpu: 1\n":                    "job.yaml:2: gpu: unknown key",
+		"run: soon\n":                          "a time span such as",
+		"run: 1h\nwithin: 1h\ndeadline: x\n":   "keep one",
+		"run: 1h\ndeadline: tomorrow\n":        "want a time as",
+		"id: a b\nrun: 1h\n":                   "is \"a b\"",
+		"id: a\ngpus: 2\nshare: 0.5\nrun: 1h":  "several GPUs are held whole",
+		"id: a\ncpu: 1\nrun: 1000h\n":          "want 1s..720h",
+		"id: a\nrun: 1h\n":                     "needs some",
+		"id: a\ncpu: 1\nrun: 1h\ntask: " + strings.Repeat("ä", 40_000): "job.yaml:4: task: is 80000 bytes long",
+		"[": "correct the YAML",
 	} {
 		if _, err := ParseOrder("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", text, err, want)

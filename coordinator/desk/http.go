@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -126,6 +127,9 @@ func (d *Desk) job(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, j)
 }
 
+// fit is what an id may look like, wherever it stands: see the schema.
+var fit = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
 // submit takes in a job file. The same again is the same job.
 func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
@@ -147,6 +151,9 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil && o.ID() == "" {
 		err = errors.New("desk: job: lacks id: give it a name of its own")
+	}
+	if err == nil && !fit.MatchString(string(o.ID())) {
+		err = errors.New("desk: job: id: want up to 128 letters, digits, dots, underscores and hyphens")
 	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err)

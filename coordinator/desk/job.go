@@ -96,6 +96,9 @@ func ParseOrder(file string, text []byte) (Order, error) {
 		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
 	}
 	at := func(key, format string, args ...any) error { return p.Fault([]string{key}, format, args...) }
+	if n := len(s.Task); n > protocol.MaxText { // the schema counts letters
+		return Order{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
+	}
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
 		return Order{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
 	}

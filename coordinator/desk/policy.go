@@ -159,6 +159,10 @@ func (d *Desk) confirm(w http.ResponseWriter, r *http.Request, wish Wish, proved
 		return
 	}
 	p.Proved = proved
+	if err := readable(p); err != nil {
+		fail(w, http.StatusBadRequest, fmt.Errorf("desk: policy: %w", err))
+		return
+	}
 	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return p }); err != nil {
 		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be in force; ask for the policy: %w", err))
 		return

@@ -181,6 +181,9 @@ func (c Config) order(j *batchv1.Job, taken protocol.Time) (protocol.Submit, []s
 	if err != nil {
 		s.fault("%v", err)
 	}
+	if len(task) > protocol.MaxText {
+		s.fault("the Job is %d bytes long as JSON, without its status; want up to %d: put what is long into a ConfigMap", len(task), protocol.MaxText)
+	}
 	return protocol.Submit{Job: job, Task: task}, s.faults
 }
 

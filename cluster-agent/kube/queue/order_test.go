@@ -76,7 +76,10 @@ func TestTheTimeOfAJobHasDefaults(t *testing.T) {
 func TestWhatIsWrongIsSaidInWords(t *testing.T) {
 	for want, change := range map[string]func(*batchv1.Job){
 		"how long does it run?": func(j *batchv1.Job) { j.Annotations = nil },
-		"is no time span":       func(j *batchv1.Job) { j.Annotations[NoteRun] = "soon" },
+		"bytes long as JSON": func(j *batchv1.Job) {
+			j.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", protocol.MaxText)}
+		},
+		"is no time span": func(j *batchv1.Job) { j.Annotations[NoteRun] = "soon" },
 		"keep one": func(j *batchv1.Job) {
 			j.Annotations[NoteWithin], j.Annotations[NoteDeadline] = "1h", "2022-04-13T18:00:00Z"
 		},
