@@ -58,6 +58,7 @@ func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 		"id: a\ngpus: 2\nshare: 0.5\nrun: 1h":  "several GPUs are held whole",
 		"id: a\ncpu: 1\nrun: 1000h\n":          "want 1s..720h",
 		"id: a\nrun: 1h\n":                     "needs some",
+		"id: a\ncpu: 1\nrun: 1h\n---\nid: b\n": "job.yaml:4: a second document",
 		"id: a\ncpu: 1\nrun: 1h\ntask: " + strings.Repeat("ä", 40_000): "job.yaml:4: task: is 80000 bytes long",
 		"[": "correct the YAML",
 	} {

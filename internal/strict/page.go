@@ -1,7 +1,10 @@
 package strict
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -73,8 +76,18 @@ func (k *Kind) Read(file string, text []byte) (*Page, error) {
 		return nil, fmt.Errorf("%s: %s: over %d bytes: this is no %s", k.By, file, mostPage, k.What)
 	}
 	p := &Page{kind: k, file: file, lines: make(map[string]int)}
-	var top yaml.Node
-	if err := yaml.Unmarshal(text, &top); err != nil {
+	var top, more yaml.Node
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	err := in.Decode(&top)
+	if err == nil {
+		switch err = in.Decode(&more); {
+		case err == nil:
+			return nil, fault{k.By, file, more.Line, "", "a second document: write one " + k.What + " in a file"}
+		case errors.Is(err, io.EOF):
+			err = nil
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %s: %s: correct the YAML", k.By, file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if top.Kind != yaml.DocumentNode || len(top.Content) != 1 {
