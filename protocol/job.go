@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A JobID names a job for the whole of its life, in the whole federation.
 type JobID string
@@ -84,8 +87,24 @@ func (j Job) Check() string {
 		return "priority: want -1000..1000"
 	case len(j.Models) > maxList || len(j.Regions) > maxList:
 		return "models or regions: more than 64"
+	case slices.ContainsFunc(j.Models, long) || slices.ContainsFunc(j.Regions, long):
+		return "models or regions: a name longer than 128 bytes"
 	}
 	return ""
+}
+
+func long(name string) bool { return len(name) > maxName }
+
+// Size returns at least how many bytes j takes on the wire.
+func (j Job) Size() int {
+	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image)
+	for _, s := range j.Models {
+		n += len(s) + 5 // with the longest length
+	}
+	for _, s := range j.Regions {
+		n += len(s) + 5
+	}
+	return n + 256 // 19 keys with their lengths, and 13 integers
 }
 
 // Bounds of a job that make arithmetic on it safe.

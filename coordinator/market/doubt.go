@@ -17,6 +17,7 @@ const (
 	mostMoney  = protocol.Microdollars(1e12) // a million dollars
 	mostPieces = protocol.Milli(8_000)       // GPUs of one node
 	mostTotal  = protocol.Milli(1e9)         // a million GPUs
+	mostModels = 64                          // of GPUs at one site
 	longestRun = 3 * protocol.MaxRun         // on the slowest GPU
 	farthest   = 4 * protocol.MaxRun         // end of a run
 	farClock   = 5 * time.Minute             // between a speaker's clock and the market's, waits on the way included
@@ -55,12 +56,12 @@ func (k *Market) believable(site string, o protocol.Offer) protocol.Offer {
 	return o
 }
 
-// rooms returns those that can be. A model that is told of twice counts as told
-// the first time.
+// rooms returns those that can be, of the first so many models. A model that is told
+// of twice counts as told the first time.
 func (k *Market) rooms(all []protocol.Room) []protocol.Room {
 	rooms := make([]protocol.Room, 0, len(all))
 	for _, r := range all {
-		if !k.roomy(r) || slices.ContainsFunc(rooms, func(q protocol.Room) bool { return q.Model == r.Model }) {
+		if len(rooms) == mostModels || !k.roomy(r) || slices.ContainsFunc(rooms, func(q protocol.Room) bool { return q.Model == r.Model }) {
 			k.counts[string(protocol.BadTerms)]++
 			continue
 		}

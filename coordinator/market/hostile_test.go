@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -240,6 +241,21 @@ func TestAModelToldTwiceCountsOnce(t *testing.T) {
 	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now), room(s.now)}})
 	if in := s.rule.rounds[0]; len(in.Sites[0].Room) != 1 || s.market.Counts()["impossible-term"] != 1 {
 		t.Errorf("rooms %v, counts %v", in.Sites[0].Room, s.market.Counts())
+	}
+}
+
+func TestModelsWithoutEndAreNotRead(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	rooms := make([]protocol.Room, 1000)
+	for i := range rooms {
+		rooms[i] = room(s.now)
+		rooms[i].Model = fmt.Sprint("model-", i)
+	}
+	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{no("train", protocol.NoRoom)}, Room: rooms})
+	if in := s.rule.rounds[0]; len(in.Sites[0].Room) != 64 || s.market.Counts()["impossible-term"] != 936 {
+		t.Errorf("%d rooms, counts %v", len(in.Sites[0].Room), s.market.Counts())
 	}
 }
 

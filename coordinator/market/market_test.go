@@ -238,6 +238,7 @@ func TestAMalformedJobIsRefusedInWords(t *testing.T) {
 	for name, spoil := range map[string]func(*protocol.Job){
 		"cpu":           func(j *protocol.Job) { j.CPU = -1 },
 		"run":           func(j *protocol.Job) { j.Run = -1 },
+		"models":        func(j *protocol.Job) { j.Models = []string{strings.Repeat("x", 129)} },
 		"deadline":      func(j *protocol.Job) { j.Deadline = j.Arrival - 1 },
 		"arrival: over": func(j *protocol.Job) { j.Arrival, j.Deadline = 1, 2 },
 	} {
@@ -279,6 +280,34 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	}
 	if !slices.Equal(called, []int{2, 2, 1}) {
 		t.Errorf("called %v", called)
+	}
+}
+
+// Jobs may name models and sites at length. A call of them can be said all the
+// same, and the others are in the next.
+func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
+	s := newStage(t, "oslo")
+	j := s.job()
+	j.Models, j.Regions = nil, nil
+	for i := range 64 {
+		name := fmt.Sprintf("%0128d", i)
+		j.Models, j.Regions = append(j.Models, name), append(j.Regions, name)
+	}
+	const n = 600 // some 10 MB
+	for i := range n {
+		j.ID = protocol.JobID(fmt.Sprint("job-", i))
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	}
+	called := 0
+	for called < n {
+		for _, m := range s.wait() {
+			if _, err := protocol.Encode(m); err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := m.Body.(protocol.Call); ok && called < n {
+				called += len(c.Jobs)
+			}
+		}
 	}
 }
 

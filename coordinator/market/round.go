@@ -19,6 +19,10 @@ type round struct {
 	offers map[string]protocol.Offer
 }
 
+// mostCalled bounds the jobs of a call in bytes: a call that is too long to be said
+// would end the coordinator's term, and the next one's. The rest is for prices.
+const mostCalled = protocol.MaxMessage / 2
+
 // open calls all lots that are due. An award that nobody accepted before its
 // lease ended is due too: the site declines if it hears of it later, so the job
 // can be sold again. When the time of a full round has come all waiting lots are
@@ -28,7 +32,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		opened: now, closes: now.Add(k.cfg.Window), full: now >= k.replan,
 		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Offer),
 	}
-	for len(r.lots) < k.cfg.Most {
+	for size := 0; len(r.lots) < k.cfg.Most && size < mostCalled; {
 		l := k.agenda.take(now, k.lots)
 		if l == nil {
 			break
@@ -45,7 +49,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 			k.counts["lease-ended"]++
 		}
 		l.state = called
-		r.lots = append(r.lots, l)
+		r.lots, size = append(r.lots, l), size+l.job.Size()
 	}
 	if len(r.lots) == 0 {
 		return said
