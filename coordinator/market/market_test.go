@@ -339,3 +339,25 @@ func TestATaskIsToldToTheWinnerAlone(t *testing.T) {
 		t.Errorf("refused %+v", r)
 	}
 }
+
+// Of a job that ended long ago only a mark is kept: the same submission is still no
+// news, and another job of its id is.
+func TestAJobThatEndedLongAgoIsKnownByItsMark(t *testing.T) {
+	s := newStage(t, "oslo")
+	j := s.job()
+	for i := range Whole + 1 {
+		j.ID = protocol.JobID(fmt.Sprint("job-", i))
+		s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
+		s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
+		s.said = s.said[:0]
+	}
+	j.ID = "job-0"
+	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
+	if c := the[protocol.Confirm](s); c.Job != j.ID || c.Code != protocol.Closed {
+		t.Errorf("the same again: %+v", c)
+	}
+	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "serve"})
+	if r := the[protocol.Refuse](s); r.Job != j.ID || r.Why.Code != protocol.Duplicate {
+		t.Errorf("another of its id: %+v", r)
+	}
+}
