@@ -20,7 +20,8 @@
 // bytes at its end, which the writer's Digest returns to be kept elsewhere.
 //
 // A file without an end is torn: its run was cut off, and what is whole before
-// that is good. The same messages and header give the same bytes: there is no
+// that is good. So is one that ends in zeros: power may fail between the moment
+// that a file grows and the one that it is written. The same messages and header give the same bytes: there is no
 // time of writing in the file, and nothing is compressed. Compression would tear
 // a block off a torn file, not a frame, and gzip makes offers only 2.4 times
 // smaller at several times the cost of writing them; gzip -n serves those who

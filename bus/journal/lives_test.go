@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestALifeBeginsWithTheFactsOfTheLast(t *testing.T) {
 }
 
 // However many bytes of the last write reached the disk, the facts before it are
-// there, and whole ones of it.
+// there, and whole ones of it; whether the file ends there or was given more room.
 func TestAWriteThatWasTornLeavesTheFactsBefore(t *testing.T) {
 	ms := messages(4)
 	dir := filepath.Join(t.TempDir(), "whole")
@@ -70,18 +71,21 @@ func TestAWriteThatWasTornLeavesTheFactsBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size := len(before); size <= len(text); size++ {
-		torn := filepath.Join(t.TempDir(), "torn")
-		if err := os.MkdirAll(torn, 0o700); err != nil {
-			t.Fatal(err)
+		for _, room := range []int{0, 1, len(text) - size, 4096} {
+			torn := filepath.Join(t.TempDir(), "torn")
+			if err := os.MkdirAll(torn, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			bytes := append(slices.Clone(text[:size]), make([]byte, room)...)
+			if err := os.WriteFile(filepath.Join(torn, filepath.Base(path)), bytes, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			again, facts := begin(t, torn, all)
+			if n := len(facts); n < 2 || n > 4 || !reflect.DeepEqual(facts, ms[:n]) || size == len(text) && n != 4 {
+				t.Fatalf("of %d bytes and %d zeros %d facts are left", size, room, n)
+			}
+			_ = again.Close()
 		}
-		if err := os.WriteFile(filepath.Join(torn, filepath.Base(path)), text[:size], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		again, facts := begin(t, torn, all)
-		if n := len(facts); n < 2 || n > 4 || !reflect.DeepEqual(facts, ms[:n]) || size == len(text) && n != 4 {
-			t.Fatalf("of %d bytes %d facts are left", size, n)
-		}
-		_ = again.Close()
 	}
 }
 

@@ -131,6 +131,9 @@ func (r *Reader) frame(limit uint64) ([]byte, error) {
 	}
 	body, link := r.body.Bytes()[:size], r.body.Bytes()[size:]
 	if !bytes.Equal(r.chain.add(r.length, body), link) {
+		if link[linkSize-1] == 0 && r.blank() {
+			return nil, r.torn(from, io.ErrUnexpectedEOF)
+		}
 		return nil, r.damaged(from, "the frame does not fit the chain")
 	}
 	return body, nil
@@ -169,6 +172,8 @@ func (r *Reader) end(from int64) error {
 	switch {
 	case err != nil:
 		return r.torn(from, err)
+	case count == 0 && sum == [len(sum)]byte{} && r.blank():
+		return r.torn(from, io.ErrUnexpectedEOF)
 	case count != r.count:
 		return r.damaged(from, fmt.Sprintf("%d messages at an end that counts %d", r.count, count))
 	case sum != r.chain.sum:
@@ -178,6 +183,16 @@ func (r *Reader) end(from int64) error {
 		return r.damaged(r.at, "bytes after the end")
 	}
 	return io.EOF
+}
+
+// blank reports whether nothing but zeros follows: room that a file was given, and
+// that was not written yet when the power failed.
+func (r *Reader) blank() bool {
+	for {
+		if c, err := r.in.ReadByte(); err != nil || c != 0 {
+			return err == io.EOF
+		}
+	}
 }
 
 func (r *Reader) torn(from int64, err error) error {
