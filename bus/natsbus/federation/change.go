@@ -180,6 +180,9 @@ func (f *Federation) Rotate(name, public string) (file string, err error) {
 		}
 		return "", f.save(f.dir)
 	}
+	if err := makeDir(f.folder(name)); err != nil { // it was handed over, and deleted here
+		return "", err
+	}
 	if file, err = draw(f.folder(name), m); err != nil {
 		return "", err
 	}

@@ -97,6 +97,29 @@ func (s *stage) newSiteIsHeard(coordinator interface {
 	}
 }
 
+// A folder that was handed over may be deleted, and its site may change its key.
+func TestAKeyIsChangedWhoseFolderIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fed")
+	fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"hub.example"}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := fed.AddSite(federation.SiteSetup{Name: "oslo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	file, err := fed.Rotate("oslo", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the new seed: %v, %v", info, err)
+	}
+}
+
 // While a key is changed both work; then the old one does not.
 func TestRotation(t *testing.T) {
 	s := newStage(t)
