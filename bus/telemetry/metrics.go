@@ -116,6 +116,14 @@ func (m *metrics) said(now time.Time, x protocol.Message) bool {
 	case protocol.Refuse:
 		delete(m.submitted, b.Job)
 		return true
+	case protocol.Confirm: // it was submitted again, after its end
+		if b.Code == protocol.Closed {
+			delete(m.submitted, b.Job)
+		}
+	case protocol.Standing: // likewise, while a site has it
+		if b.State != protocol.Waiting {
+			delete(m.submitted, b.Job)
+		}
 	case protocol.Settled:
 		site := m.site(b.Site)
 		delete(m.submitted, b.Job)

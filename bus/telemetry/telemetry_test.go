@@ -239,3 +239,25 @@ func TestCardinalityIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A queue that begins anew submits all its jobs again, also those that run or ended.
+func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue, market := protocol.Mouth{Who: protocol.Queue("oslo")}, protocol.Mouth{Who: protocol.Coordinator}
+	for id, stands := range map[protocol.JobID]protocol.Body{
+		"oslo/runs":  protocol.Standing{Job: "oslo/runs", State: protocol.Stands, Site: "lyon"},
+		"oslo/ended": protocol.Confirm{Job: "oslo/ended", Code: protocol.Closed},
+		"oslo/waits": protocol.Standing{Job: "oslo/waits", State: protocol.Waiting},
+	} {
+		tele.Told([]protocol.Message{queue.Say(1, market.Who, protocol.Submit{Job: protocol.Job{ID: id}})}, []protocol.Message{market.Say(1, queue.Who, stands)})
+	}
+	w := httptest.NewRecorder()
+	tele.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if text := w.Body.String(); !strings.Contains(text, "\ngridbid_waiting_jobs 1\n") {
+		i := strings.Index(text, "\ngridbid_waiting_jobs")
+		t.Errorf("%.30q waits; want one job", text[i:])
+	}
+}
