@@ -294,15 +294,18 @@ func (s *Summary) Messages(last uint64) (all []protocol.Message) {
 
 // books returns what the books themselves say, in pieces.
 func (s *Summary) books() (all []protocol.Brought) {
-	first := protocol.Brought{Rounds: s.rounds}
-	for _, a := range slices.Sorted(maps.Keys(s.accounts)) {
-		first.Accounts = append(first.Accounts, s.accounts[a])
-	}
+	first := protocol.Brought{Rounds: s.rounds, Strays: slices.Clone(s.strays)}
 	for _, who := range slices.Sorted(maps.Keys(s.heard)) {
 		first.Heard = append(first.Heard, protocol.Step{From: who, Seq: s.heard[who]})
 	}
-	first.Strays = slices.Clone(s.strays)
 	all = append(all, first)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(s.accounts)), row) {
+		b := protocol.Brought{}
+		for _, a := range some {
+			b.Accounts = append(b.Accounts, s.accounts[a])
+		}
+		all = append(all, b)
+	}
 	for some := range slices.Chunk(s.past, row) {
 		all = append(all, protocol.Brought{Ended: some})
 	}

@@ -282,3 +282,25 @@ func TestASummaryHasABound(t *testing.T) {
 		t.Errorf("%d jobs: %d facts; half of them: %d", len(w.jobs), two, one)
 	}
 }
+
+// However many accounts there are, what is left can be written.
+func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
+	const n = 80_000
+	var all []protocol.Balance
+	for i := range n {
+		all = append(all, protocol.Balance{Account: fmt.Sprintf("tenant/%0128d", i), Amount: 1})
+	}
+	s, left := summary.New(time.Hour), 0
+	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Accounts: all}})
+	for _, m := range s.Messages(1) {
+		if _, err := protocol.Encode(m); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := m.Body.(protocol.Brought); ok {
+			left += len(b.Accounts)
+		}
+	}
+	if left != n {
+		t.Errorf("%d accounts are left of %d", left, n)
+	}
+}
