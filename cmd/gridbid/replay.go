@@ -93,7 +93,10 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !(f.speed >= 0) {
-		return badInput{fmt.Errorf("--speed %g: want a number above 0", f.speed)}
+		return badInput{fmt.Errorf("--speed %g: want simulated seconds in one second, or 0 for as fast as it goes", f.speed)}
+	}
+	if f.bus != "nats" && f.bus != "mem" {
+		return badInput{fmt.Errorf("--bus: want nats or mem, not %q", f.bus)}
 	}
 	talk := cmd.ErrOrStderr()
 	if f.verdicts != "" && len(policies) != 1 {
@@ -145,11 +148,14 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 }
 
 // places makes what the results are written to, before any work is done that
-// could be lost and before the last run is removed: the folder of the report, and
-// the file of the figures, which it returns; nil without one.
+// could be lost and before the last run is removed: the folders of ledgers and
+// report, and the file of the figures, which it returns; nil without one.
 func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err error) {
+	if err := folder(f.run); err != nil {
+		return nil, badInput{fmt.Errorf("--run: %w", err)}
+	}
 	if f.report != "" {
-		if err := os.MkdirAll(f.report, 0o755); err != nil {
+		if err := folder(f.report); err != nil {
 			return nil, badInput{fmt.Errorf("--report: %w", err)}
 		}
 	}
@@ -226,17 +232,14 @@ func (f *replayFlags) pace(ctx context.Context, start protocol.Time) func(protoc
 }
 
 func openHub(name string) (bus.Hub, func(), error) {
-	switch name {
-	case "mem":
+	if name == "mem" {
 		return new(membus.Hub), func() {}, nil
-	case "nats":
-		server, err := natsbus.Serve(natsbus.Config{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return server, func() { server.Close() }, nil
 	}
-	return nil, nil, badInput{fmt.Errorf("--bus: want nats or mem, not %q", name)}
+	server, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return server, func() { server.Close() }, nil
 }
 
 // tell writes what came of all policies: figures on standard output, talk on
@@ -291,12 +294,20 @@ func writeTotals(path string, all []record.Totals) error {
 	return errors.Join(report.JSON(out, all), out.Close())
 }
 
-// clearRun makes the folder of a run and removes an older run's files from it,
-// and nothing else.
-func clearRun(dir string) error {
+// folder makes a folder, and makes sure that files can be put there.
+func folder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return badInput{err}
+		return err
 	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// clearRun removes an older run's files from its folder, and nothing else.
+func clearRun(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
 	if err != nil {
 		return badInput{err}

@@ -17,7 +17,7 @@ func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
 	}
 	for _, flags := range [][]string{
 		{"--speed", "NaN"}, {"--speed", "-1"}, {"--max-jobs", "-1"}, {"--fleet-scale", "NaN"},
-		{"--json", filepath.Join(dir, "no", "figures.json")}, {"--report", file},
+		{"--json", filepath.Join(dir, "no", "figures.json")}, {"--report", file}, {"--report", "/proc/self"}, {"--bus", "mqtt"},
 	} {
 		args := append([]string{"--policy", "home-fifo", "--bus", "mem", "--no-bound", "--run", run}, flags...)
 		_, talk, err := execute(newReplayCommand(), args...)
@@ -27,5 +27,14 @@ func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
 		if _, err := os.Stat(last); err != nil {
 			t.Errorf("%v: the last run is gone: %v", flags, err)
 		}
+	}
+}
+
+func TestFiguresMayLieInTheFolderOfTheirRun(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "new")
+	figures := filepath.Join(run, "figures.json")
+	_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run, "--json", figures)
+	if text, bad := os.ReadFile(figures); err != nil || bad != nil || !strings.Contains(string(text), `"policy": "home-fifo"`) {
+		t.Errorf("replay: %v; figures: %v, %q\n%s", err, bad, text, talk)
 	}
 }
