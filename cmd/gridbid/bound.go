@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,21 +85,17 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	var proof *os.File
-	if f.out != "" { // before the work: it may take minutes
-		if proof, err = os.Create(f.out); err != nil {
-			return badInput{fmt.Errorf("--out: %w", err)}
-		}
-		defer proof.Close()
+	proof, err := reserve(f.out, cmd.OutOrStdout())
+	if err != nil {
+		return badInput{fmt.Errorf("--out: %w", err)}
 	}
+	defer proof.leave()
 	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
 	if err != nil {
 		return err
 	}
-	if proof != nil {
-		if err := errors.Join(printJSON(proof, c), proof.Close()); err != nil {
-			return err
-		}
+	if err := proof.write(func(w io.Writer) error { return printJSON(w, c) }); err != nil {
+		return err
 	}
 	if f.run != "" {
 		return f.explain(cmd, s, c)

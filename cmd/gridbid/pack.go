@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +69,11 @@ func runPack(f packFlags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	figures, err := reserve(f.json, out)
+	if err != nil {
+		return err
+	}
+	defer figures.leave()
 	seeds := []int64{f.seed}
 	if f.all {
 		seeds = pack.Seeds[:]
@@ -90,24 +94,7 @@ func runPack(f packFlags, out, progress io.Writer) error {
 			return err
 		}
 	}
-	return writeJSON(f.json, out, report)
-}
-
-// writeJSON writes v to a file, to out if it is "-", or nowhere if it is "".
-func writeJSON(file string, out io.Writer, v any) error {
-	if file == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if file == "-" {
-		_, err = out.Write(text)
-		return err
-	}
-	return os.WriteFile(file, text, 0o644)
+	return figures.write(func(w io.Writer) error { return printJSON(w, report) })
 }
 
 // parsePolicies reads names; "all" is every policy.

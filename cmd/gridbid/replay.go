@@ -109,9 +109,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if figures != nil {
-		defer figures.Close()
-	}
+	defer figures.leave()
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
@@ -149,8 +147,8 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 
 // places makes what the results are written to, before any work is done that
 // could be lost and before the last run is removed: the folders of ledgers and
-// report, and the file of the figures, which it returns; nil without one.
-func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err error) {
+// report, and the place of the figures, which it returns.
+func (f *replayFlags) places(cmd *cobra.Command) (figures *place, err error) {
 	if err := folder(f.run); err != nil {
 		return nil, badInput{fmt.Errorf("--run: %w", err)}
 	}
@@ -159,10 +157,7 @@ func (f *replayFlags) places(cmd *cobra.Command) (figures io.WriteCloser, err er
 			return nil, badInput{fmt.Errorf("--report: %w", err)}
 		}
 	}
-	if f.json == "" {
-		return nil, nil
-	}
-	return output(cmd, f.json)
+	return reserve(f.json, cmd.OutOrStdout())
 }
 
 // choose returns the policies to compare.
@@ -244,14 +239,12 @@ func openHub(name string) (bus.Hub, func(), error) {
 
 // tell writes what came of all policies: figures on standard output, talk on
 // standard error.
-func (f *replayFlags) tell(cmd *cobra.Command, figures io.WriteCloser, s script.Scenario, all []record.Totals, day report.Day) error {
+func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s script.Scenario, all []record.Totals, day report.Day) error {
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
 	}
-	if figures != nil {
-		if err := errors.Join(report.JSON(figures, all), figures.Close()); err != nil {
-			return err
-		}
+	if err := figures.write(func(w io.Writer) error { return report.JSON(w, all) }); err != nil {
+		return err
 	}
 	talk := cmd.ErrOrStderr()
 	if f.json != "-" {

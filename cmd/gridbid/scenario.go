@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -139,19 +138,3 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
-
-// output opens a file to write data to; "-" is standard output.
-func output(cmd *cobra.Command, path string) (io.WriteCloser, error) {
-	if path == "-" {
-		return stdout{cmd.OutOrStdout()}, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, badInput{err}
-	}
-	return f, nil
-}
-
-type stdout struct{ io.Writer }
-
-func (stdout) Close() error { return nil }
