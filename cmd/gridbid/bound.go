@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/scenarios/bound"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -67,6 +69,8 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return badInput{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
 	case f.idle && f.run != "":
 		return badInput{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
+	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON):
+		return badInput{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain and --json")}
 	}
 	s, err := f.load(args)
 	if err != nil {
@@ -85,20 +89,26 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	var ran *record.Book
+	if f.run != "" { // before the work: it may take minutes
+		if ran, err = runOf(s, f.run, cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+			return badInput{fmt.Errorf("--explain: %w", err)}
+		}
+	}
 	proof, err := reserve(f.out, cmd.OutOrStdout())
 	if err != nil {
 		return badInput{fmt.Errorf("--out: %w", err)}
 	}
 	defer proof.leave()
-	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
+	c, err := boundOf(cmd.Context(), s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
 	if err != nil {
 		return err
 	}
 	if err := proof.write(func(w io.Writer) error { return printJSON(w, c) }); err != nil {
 		return err
 	}
-	if f.run != "" {
-		return f.explain(cmd, s, c)
+	if ran != nil {
+		return f.explain(cmd, s, c, ran)
 	}
 	if f.asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
@@ -116,9 +126,29 @@ jobs placed as they arrive, by actual prices: $%.4f, %.2f %% above it, with the 
 	return err
 }
 
-// explain says what the run of a ledger cost above a bound, and for what.
-func (f *boundFlags) explain(cmd *cobra.Command, s script.Scenario, c bound.Certificate) error {
-	p, err := explainRun(s, c, f.run, cmd.InOrStdin(), cmd.ErrOrStderr())
+// boundOf computes a bound until ctx ends. Then the search is left to itself: the
+// program ends.
+func boundOf(ctx context.Context, s script.Scenario, cfg bound.Config) (bound.Certificate, error) {
+	type found struct {
+		c   bound.Certificate
+		err error
+	}
+	done := make(chan found, 1)
+	go func() {
+		c, err := bound.Of(s, cfg)
+		done <- found{c, err}
+	}()
+	select {
+	case f := <-done:
+		return f.c, f.err
+	case <-ctx.Done():
+		return bound.Certificate{}, ctx.Err()
+	}
+}
+
+// explain says what a run cost above a bound, and for what.
+func (f *boundFlags) explain(cmd *cobra.Command, s script.Scenario, c bound.Certificate, ran *record.Book) error {
+	p, err := explainRun(s, c, ran)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -12,12 +13,21 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// explainRun says what the run of a ledger cost above a bound, and for what.
-func explainRun(s script.Scenario, c bound.Certificate, path string, in io.Reader, talk io.Writer) (bound.Parts, error) {
-	b := record.New(record.Config{})
-	if err := readLedger(path, in, talk, func(m protocol.Message) error { b.Add(m); return nil }); err != nil {
-		return bound.Parts{}, err
+// runOf reads the ledger of a run of a scenario.
+func runOf(s script.Scenario, path string, in io.Reader, talk io.Writer) (*record.Book, error) {
+	r, err := openLedger(path, in)
+	if err != nil {
+		return nil, err
 	}
+	if hash := r.Header()["hash"]; hash != s.Hash {
+		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
+	}
+	b := record.New(record.Config{})
+	return b, readOn(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
+}
+
+// explainRun says what a run cost above a bound, and for what.
+func explainRun(s script.Scenario, c bound.Certificate, b *record.Book) (bound.Parts, error) {
 	return bound.Explain(s, c, scenarios.RanOf(b, c.Weights), b.Totals(scenarios.Meta(s, "")).JobsUSD)
 }
 

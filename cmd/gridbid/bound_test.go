@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -42,5 +43,38 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	}
 	if _, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); !errors.As(err, new(badInput)) {
 		t.Errorf("bound --check of half a file: %v; want bad input", err)
+	}
+}
+
+// Jobs of other scenarios bear the same names: their run would be explained all
+// the same, by figures that say nothing.
+func TestBoundExplainsNoRunOfAnotherScenario(t *testing.T) {
+	run := t.TempDir()
+	ledger := filepath.Join(run, "home-fifo.ledger")
+	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "40", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, talk)
+	}
+	few := []string{"--max-jobs", "40", "--steps", "20", "--explain", ledger}
+	if out, _, err := execute(newBoundCommand(), few...); err != nil || !strings.Contains(out, "above the bound") {
+		t.Errorf("bound --explain: %v\n%s", err, out)
+	}
+	for _, args := range [][]string{append(few, "--seed", "2"), append(few, "--kappa", "100"), {"--explain", ledger + ".no"}} {
+		if out, talk, err := execute(newBoundCommand(), args...); !errors.As(err, new(badInput)) {
+			t.Errorf("bound %v: %v, after %q; want bad input\n%s", args, err, talk, out)
+		}
+	}
+}
+
+func TestABoundIsGivenUpWithItsFile(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := newBoundCommand()
+	cmd.SetContext(ctx)
+	proof := filepath.Join(t.TempDir(), "proof.json")
+	if _, _, err := execute(cmd, "--max-jobs", "40", "--steps", "2000", "--out", proof); !errors.Is(err, context.Canceled) {
+		t.Errorf("a bound that was given up: %v", err)
+	}
+	if _, err := os.Stat(proof); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file without a proof: %v", err)
 	}
 }

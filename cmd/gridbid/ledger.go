@@ -44,16 +44,23 @@ func findLedger(dir, policy string) (string, error) {
 
 // readLedger calls each with every message of a ledger, "-" being standard
 // input. A ledger that was cut off is read as far as it goes, and talk says so.
-func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
-	var r *journal.Reader
-	if path == "-" {
-		r, err = journal.NewReader(in, "standard input")
-	} else {
-		r, err = journal.Open(path)
-	}
+func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) error {
+	r, err := openLedger(path, in)
 	if err != nil {
 		return err
 	}
+	return readOn(r, talk, each)
+}
+
+func openLedger(path string, in io.Reader) (*journal.Reader, error) {
+	if path == "-" {
+		return journal.NewReader(in, "standard input")
+	}
+	return journal.Open(path)
+}
+
+// readOn is readLedger from where r stands, and closes r.
+func readOn(r *journal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
 	newer, read := 0, 0
 	defer func() {
 		if newer > 0 {
