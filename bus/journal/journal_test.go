@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -319,4 +320,11 @@ func BenchmarkJournal(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestAnInputThatCannotBeReadIsNotTakenForAnother(t *testing.T) {
+	gone := errors.New("the disk is gone")
+	if _, err := NewReader(iotest.ErrReader(gone), "run"); !errors.Is(err, gone) {
+		t.Errorf("NewReader: %v; want %v", err, gone)
+	}
 }

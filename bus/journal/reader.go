@@ -55,6 +55,9 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	line := make([]byte, len(magic))
 	n, err := io.ReadFull(r.in, line)
 	r.at = int64(n)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, r.torn(0, err) // it is not known what it is
+	}
 	if text := string(line[:n]); text != magic[:n] || n == 0 {
 		const kin = len("gridbid journal ")
 		if n > kin && text[:kin] == magic[:kin] {
