@@ -91,7 +91,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	var ran *record.Book
 	if f.run != "" { // before the work: it may take minutes
-		if ran, err = runOf(s, f.run, cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+		if ran, err = runOf(s, f.run, until{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
 			return badInput{fmt.Errorf("--explain: %w", err)}
 		}
 	}

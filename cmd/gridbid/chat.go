@@ -79,7 +79,7 @@ func (t *talk) hold(ctx context.Context, in io.Reader) error {
 	if prompt {
 		fmt.Fprintf(t.talk, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
 	}
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(until{ctx, in})
 	lines.Buffer(nil, longestLine)
 	for {
 		if prompt {

@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // chatting runs a talk of some lines.
@@ -49,4 +54,32 @@ func TestChatAsJSONIsALineForEachAnswer(t *testing.T) {
 			t.Errorf("line %d: %v, kind %q; want %q", i+1, err, a.Kind, kind)
 		}
 	}
+}
+
+// Who waits for a line is let go when the program is to end.
+func TestWaitingForInputEnds(t *testing.T) {
+	for _, cmd := range []*cobra.Command{newChatCommand(), newTapCommand(), newSubmitCommand(), newBoundCommand()} {
+		in, typed := io.Pipe() // nobody types
+		defer typed.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cmd.SetContext(ctx)
+		cmd.SetIn(waiting{in, cancel})
+		args := map[string][]string{
+			"chat": {"--run", ledgerOf(t, "auction")}, "tap": {"-"}, "submit": {"-f", "-"}, "bound": {"--max-jobs", "5", "--explain", "-"},
+		}[cmd.Name()]
+		if _, _, err := execute(cmd, args...); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v; want it to be given up", cmd.Name(), err)
+		}
+	}
+}
+
+// waiting is an input that is told when somebody waits for it.
+type waiting struct {
+	io.Reader
+	told func()
+}
+
+func (w waiting) Read(to []byte) (int, error) {
+	w.told()
+	return w.Reader.Read(to)
 }

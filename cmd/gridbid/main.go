@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,9 @@ const (
 	exitInterrupted = 130 // ctrl-C
 )
 
+// orderly is how long a command has to end after a signal.
+const orderly = 10 * time.Second
+
 // badInput marks an error that the user can mend by giving something else.
 type badInput struct{ error }
 
@@ -32,8 +36,19 @@ func (b badInput) Unwrap() error { return b.error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := newRootCommand()
-	err := root.ExecuteContext(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- newRootCommand().ExecuteContext(ctx) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		stop() // the next signal ends it at once
+		select {
+		case err = <-ended:
+		case <-time.After(orderly):
+			err = ctx.Err()
+		}
+	}
 	if err == nil {
 		return
 	}

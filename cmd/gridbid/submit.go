@@ -85,7 +85,7 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 	var text []byte
 	if file == "-" {
 		file, text, err = "standard input", nil, nil
-		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), 1<<20))
+		text, err = io.ReadAll(io.LimitReader(until{cmd.Context(), cmd.InOrStdin()}, 1<<20))
 	} else {
 		text, err = os.ReadFile(file)
 	}

@@ -41,7 +41,7 @@ matches one of each that is given.`,
 			} else if path, err = f.path(); err != nil {
 				return fmt.Errorf("tap: %w", err)
 			}
-			if err := tap(path, filter, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := tap(path, filter, until{cmd.Context(), cmd.InOrStdin()}, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("tap: %w", err)
 			}
 			return nil
