@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -39,12 +40,15 @@ func (p *progress) of(policy string, jobs int) func(now, end protocol.Time, ende
 		fmt.Fprintf(p.talk, "replaying %s\n", policy)
 		return nil
 	}
-	at := ""
+	p.end()
+	var at atomic.Pointer[string] // the bars are drawn by themselves
+	at.Store(new(string))
 	p.bar = p.bars.AddBar(int64(max(jobs, 1)),
 		mpb.PrependDecorators(decor.Name(policy, decor.WC{W: 20, C: decor.DindentRight})),
-		mpb.AppendDecorators(decor.CountersNoUnit("%d/%d jobs", decor.WCSyncSpace), decor.Any(func(decor.Statistics) string { return "  " + at })))
+		mpb.AppendDecorators(decor.CountersNoUnit("%d/%d jobs", decor.WCSyncSpace), decor.Any(func(decor.Statistics) string { return "  " + *at.Load() })))
 	return func(now, end protocol.Time, ended int) {
-		at = now.Go().Format("Mon 15:04")
+		text := now.Go().Format("Mon 15:04")
+		at.Store(&text)
 		p.bar.SetCurrent(int64(ended))
 	}
 }
@@ -54,8 +58,13 @@ func (p *progress) stop() {
 	if p.bars == nil {
 		return
 	}
-	if p.bar != nil && !p.bar.Completed() {
+	p.end()
+	p.bars.Wait()
+}
+
+// end ends the last bar, whose jobs may not all have ended.
+func (p *progress) end() {
+	if p.bar != nil {
 		p.bar.Abort(false)
 	}
-	p.bars.Wait()
 }
