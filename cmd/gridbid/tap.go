@@ -105,20 +105,35 @@ func isAbout(body protocol.Body, id protocol.JobID) bool {
 		return b.Job == id
 	case protocol.Decline:
 		return b.Job == id
+	case protocol.Confirm:
+		return b.Job == id
+	case protocol.Cancel:
+		return b.Job == id
 	case protocol.Launch:
 		return b.Job.ID == id
 	case protocol.Started:
 		return b.Job == id
 	case protocol.Exited:
 		return b.Job == id
+	case protocol.Lost:
+		return b.Job == id
+	case protocol.Ran:
+		return b.Job.ID == id
 	case protocol.Done:
 		return b.Job == id
 	case protocol.Settled:
+		return b.Job == id
+	case protocol.Standing:
 		return b.Job == id
 	case protocol.Ask:
 		return b.Job == id
 	case protocol.Answer:
 		return b.Job == id
+	case protocol.Inventory:
+		return slices.ContainsFunc(b.Held, func(h protocol.Held) bool { return h.Launch.Job.ID == id })
+	case protocol.Brought:
+		return slices.ContainsFunc(b.Ended, func(p protocol.Past) bool { return p.Job == id }) ||
+			slices.ContainsFunc(b.Strays, func(s protocol.Stray) bool { return s.Job == id })
 	}
 	return false
 }
