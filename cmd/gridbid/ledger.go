@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/protocol"
@@ -87,6 +88,19 @@ func readOn(r *journal.Reader, talk io.Writer, each func(protocol.Message) error
 		}
 		read++
 	}
+}
+
+// hold keeps other runs out of a folder until release is called or the program
+// ends. Where the file system knows no such lock it keeps nobody out.
+func hold(dir string) (release func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(fmt.Errorf("another run is writing into %s", dir), d.Close())
+	}
+	return func() { _ = d.Close() }, nil
 }
 
 // A ledgerFlag is how a command is told which ledger to read.

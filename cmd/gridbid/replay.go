@@ -110,6 +110,11 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer figures.leave()
+	release, err := hold(f.run)
+	if err != nil {
+		return badInput{fmt.Errorf("%w; --run names another folder", err)}
+	}
+	defer release()
 	if err := clearRun(f.run); err != nil {
 		return err
 	}

@@ -38,3 +38,26 @@ func TestFiguresMayLieInTheFolderOfTheirRun(t *testing.T) {
 		t.Errorf("replay: %v; figures: %v, %q\n%s", err, bad, text, talk)
 	}
 }
+
+func TestTwoReplaysDoNotShareAFolder(t *testing.T) {
+	run := t.TempDir()
+	last := filepath.Join(run, "auction.ledger")
+	release, err := hold(run)
+	if err = errors.Join(err, os.WriteFile(last, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	again := func() error {
+		_, _, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
+		return err
+	}
+	if err := again(); !errors.As(err, new(badInput)) {
+		t.Errorf("beside another: %v; want bad input", err)
+	}
+	if _, err := os.Stat(last); err != nil {
+		t.Errorf("the other's ledger is gone: %v", err)
+	}
+	release()
+	if err := again(); err != nil {
+		t.Errorf("after another: %v", err)
+	}
+}

@@ -108,6 +108,7 @@ type upped struct {
 	flags    *upFlags
 	scenario script.Scenario
 	clock    bus.Clock
+	socket   net.Listener
 	server   *natsbus.Server
 	desk     *desk.Desk
 	mux      *http.ServeMux
@@ -133,6 +134,19 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	process.CollectLess()
+	if err := os.MkdirAll(f.folder, 0o700); err != nil {
+		return badInput{fmt.Errorf("--folder: %w", err)}
+	}
+	release, err := hold(f.folder)
+	if err != nil {
+		return badInput{fmt.Errorf("%w; --folder names another", err)}
+	}
+	defer release()
+	socket, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return badInput{fmt.Errorf("%w; --listen names another address", err)}
+	}
+	defer socket.Close()
 	if err := f.clear(); err != nil {
 		return err
 	}
@@ -145,7 +159,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
 	u := &upped{
-		flags: f, scenario: s, server: server, desk: desk.New(), mux: http.NewServeMux(), log: log, fail: fail,
+		flags: f, scenario: s, socket: socket, server: server, desk: desk.New(), mux: http.NewServeMux(), log: log, fail: fail,
 		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
 	}
 	err = u.start(ctx)
@@ -186,7 +200,7 @@ func (f *upFlags) clear() error {
 			return err
 		}
 	}
-	return os.MkdirAll(f.folder, 0o700)
+	return nil
 }
 
 // run has part of the federation live; if it fails, all ends.
@@ -199,10 +213,6 @@ func (u *upped) run(ctx context.Context, what string, live func() error) {
 }
 
 func (u *upped) start(ctx context.Context) error {
-	socket, err := net.Listen("tcp", u.flags.listen)
-	if err != nil {
-		return badInput{fmt.Errorf("%w; --listen names another address", err)}
-	}
 	tap, err := u.server.Tap(ctx)
 	if err != nil {
 		return err
@@ -223,7 +233,7 @@ func (u *upped) start(ctx context.Context) error {
 	}
 	u.mux.Handle("GET /metrics", tele.Handler())
 	u.mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
-	u.run(ctx, "desk", func() error { return serve(ctx, socket, u.mux) })
+	u.run(ctx, "desk", func() error { return serve(ctx, u.socket, u.mux) })
 	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
 
 	u.run(ctx, "coordinator", func() error {
@@ -372,13 +382,13 @@ func (u *upped) tell(cmd *cobra.Command) {
 	}
 	talk := cmd.ErrOrStderr()
 	fmt.Fprintf(talk, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
-	fmt.Fprintf(talk, "page: http://%s\n", u.flags.listen)
+	fmt.Fprintf(talk, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
 		fmt.Fprintf(talk, "nats: %s\n", u.server.URL())
 	}
 	at := ""
-	if u.flags.listen != defaultDesk {
-		at = " --at " + u.flags.listen
+	if own := u.socket.Addr().String(); own != defaultDesk {
+		at = " --at " + own
 	}
 	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, u.flags.folder)
 }

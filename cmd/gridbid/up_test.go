@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -196,4 +197,39 @@ func madeAgain(t *testing.T, run string) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Errorf("a what-if on a live ledger: %s", text)
+}
+
+// Whoever starts a second one by mistake does not take its books from the first.
+func TestUpThatCannotStartRemovesNothing(t *testing.T) {
+	folder := t.TempDir()
+	ledger := filepath.Join(folder, "auction.ledger")
+	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for _, held := range []bool{false, true} {
+		listen := socket.Addr().String()
+		if held {
+			release, err := hold(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			listen = "127.0.0.1:0"
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		up := newUpCommand()
+		up.SetContext(ctx)
+		if _, _, err := execute(up, "--no-jobs", "--listen", listen, "--folder", folder); !errors.As(err, new(badInput)) {
+			t.Errorf("up, its folder held %v: %v; want bad input", held, err)
+		}
+		if _, err := os.Stat(ledger); err != nil {
+			t.Errorf("up, its folder held %v: what is there is gone: %v", held, err)
+		}
+	}
 }
