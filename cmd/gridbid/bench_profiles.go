@@ -52,7 +52,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 				return badInput{fmt.Errorf("bench profiles: no trace in %s: give --data FOLDER", data)}
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), all)
+				return tellJSON(cmd.OutOrStdout(), all)
 			}
 			return printScores(cmd.OutOrStdout(), all)
 		},

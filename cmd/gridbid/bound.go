@@ -104,14 +104,14 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := proof.write(func(w io.Writer) error { return printJSON(w, c) }); err != nil {
+	if err := proof.write(func(w io.Writer) error { return tellJSON(w, c) }); err != nil {
 		return err
 	}
 	if ran != nil {
 		return f.explain(cmd, s, c, ran)
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), c)
+		return tellJSON(cmd.OutOrStdout(), c)
 	}
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
 		return err
@@ -153,7 +153,7 @@ func (f *boundFlags) explain(cmd *cobra.Command, s script.Scenario, c bound.Cert
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), p)
+		return tellJSON(cmd.OutOrStdout(), p)
 	}
 	return printParts(cmd.OutOrStdout(), p)
 }

@@ -10,12 +10,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -97,7 +99,7 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 		case err != nil: // another may take over
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)
 		case f.json:
-			err = printJSON(out, data)
+			err = tellJSON(out, data)
 		default:
 			var page bytes.Buffer
 			if anew {
@@ -117,11 +119,19 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 	}
 }
 
-// columns writes rows in columns.
+// columns writes rows in columns. What sites and submitters said in them moves no
+// cursor.
 func columns(w io.Writer, head string, rows func(row func(format string, args ...any))) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, head)
-	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
+	row := func(format string, args ...any) {
+		cells := strings.Split(fmt.Sprintf(format, args...), "\t")
+		for i, cell := range cells {
+			cells[i] = phrase.Clean(cell)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	row("%s", head)
+	rows(row)
 	_ = t.Flush() // to memory
 }
 

@@ -58,7 +58,7 @@ func (f *federationFlags) add(cmd *cobra.Command) {
 
 func (f *federationFlags) print(cmd *cobra.Command, c federationChange) error {
 	if f.json {
-		return printJSON(cmd.OutOrStdout(), c)
+		return tellJSON(cmd.OutOrStdout(), c)
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s\n", strings.TrimSpace(c.Did+" "+c.Name))
@@ -250,7 +250,7 @@ func newFederationShow() *cobra.Command {
 				return badInput{err}
 			}
 			if flags.json {
-				return printJSON(cmd.OutOrStdout(), f)
+				return tellJSON(cmd.OutOrStdout(), f)
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.URL(), f.Replicas())

@@ -44,7 +44,7 @@ What you say, and your name, stand in the books.`,
 				return err
 			}
 			if f.json {
-				return printJSON(cmd.OutOrStdout(), s)
+				return tellJSON(cmd.OutOrStdout(), s)
 			}
 			word := "sold again"
 			if end {

@@ -118,7 +118,7 @@ waits at a site is stopped there, and is paid for as far as it ran.`,
 				return err
 			}
 			if f.json {
-				return printJSON(cmd.OutOrStdout(), j)
+				return tellJSON(cmd.OutOrStdout(), j)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State)
 			return err

@@ -112,7 +112,7 @@ func newVersionCommand() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
+				return tellJSON(cmd.OutOrStdout(), v)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gridbid %s %s protocol %d %s\n", v.Version, v.Revision, v.Protocol, v.Go)
 			return err

@@ -94,7 +94,7 @@ func runPack(f packFlags, out, progress io.Writer) error {
 			return err
 		}
 	}
-	return figures.write(func(w io.Writer) error { return printJSON(w, report) })
+	return figures.write(func(w io.Writer) error { return tellJSON(w, report) })
 }
 
 // parsePolicies reads names; "all" is every policy.

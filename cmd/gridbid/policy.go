@@ -130,7 +130,7 @@ func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer
 		}
 	}
 	if f.asJSON {
-		err = printJSON(out, s)
+		err = tellJSON(out, s)
 	} else {
 		s.write(out, f.at)
 	}
@@ -357,7 +357,7 @@ func newPolicyShowCommand() *cobra.Command {
 
 func showPolicy(out io.Writer, p protocol.Policy, asJSON bool) error {
 	if asJSON {
-		return printJSON(out, p)
+		return tellJSON(out, p)
 	}
 	if p.Version == 0 {
 		_, err := fmt.Fprintln(out, "no policy is in force")

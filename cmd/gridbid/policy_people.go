@@ -30,7 +30,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	out := cmd.OutOrStdout()
 	if waiting.ID != "" {
 		if f.json {
-			return printJSON(out, waiting)
+			return tellJSON(out, waiting)
 		}
 		return showWaiting(cmd, []desk.Waiting{waiting})
 	}
@@ -77,7 +77,7 @@ another coordinator takes over, or another policy comes into force.`,
 				return fmt.Errorf("policy: %w", err)
 			}
 			if f.json {
-				return printJSON(cmd.OutOrStdout(), all)
+				return tellJSON(cmd.OutOrStdout(), all)
 			}
 			return showWaiting(cmd, all)
 		},

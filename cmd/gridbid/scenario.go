@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -110,7 +108,7 @@ against each other. Nothing is replayed and no data is read.`,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), script.List())
+				return tellJSON(cmd.OutOrStdout(), script.List())
 			}
 			for _, name := range script.List() {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
@@ -131,10 +129,4 @@ against each other. Nothing is replayed and no data is read.`,
 		},
 	})
 	return cmd
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

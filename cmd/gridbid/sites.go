@@ -70,7 +70,7 @@ in its queue. --over lets it in again.`,
 				return err
 			}
 			if f.json {
-				return printJSON(cmd.OutOrStdout(), s)
+				return tellJSON(cmd.OutOrStdout(), s)
 			}
 			word := "is in the auctions again"
 			if s.Drained {

@@ -69,7 +69,7 @@ be repeated. A job without an id is given one, which is printed.
 				}
 			}
 			if f.json {
-				return printJSON(cmd.OutOrStdout(), done)
+				return tellJSON(cmd.OutOrStdout(), done)
 			}
 			return nil
 		},

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/board"
+)
+
+// deskAt serves answers of a coordinator's desk, and returns its address.
+func deskAt(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// What a site says of a job reaches the operator's terminal as text.
+func TestWhatSitesSayMovesNoCursor(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"id":"train-7","state":"done","why":"a\u001b]52;c;bHM=\u0007b","note":"c\u009b2Jd\nXe","failed":"f\u202eg"}`)
+	})
+	for _, args := range [][]string{{"train-7"}, {"train-7", "--json"}} {
+		out, _, err := execute(newJobCommand(), append(args, "--at", at)...)
+		if err != nil || !strings.Contains(out, "train-7") || strings.ContainsAny(out, "\x1b\a\u009b\u202e") || strings.Contains(out, "\nX") {
+			t.Errorf("job %v: %v: %q", args, err, out)
+		}
+	}
+}
+
+func TestColumnsStandBelowEachOther(t *testing.T) {
+	var out bytes.Buffer
+	columns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", board.Done) })
+	if want := fmt.Sprintf("%-9s%s\n%-9s%s\n", "JOB", "STATE", "train-7", board.Done); out.String() != want {
+		t.Errorf("columns: %q; want %q", out.String(), want)
+	}
+}
