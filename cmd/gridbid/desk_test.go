@@ -40,3 +40,20 @@ func TestColumnsStandBelowEachOther(t *testing.T) {
 		t.Errorf("columns: %q; want %q", out.String(), want)
 	}
 }
+
+// A job that was to run somewhere and was refused in the end is nowhere.
+func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		said := `{"id":"train-7","state":"refused"}`
+		if r.Method == http.MethodPost {
+			said = `{"id":"train-7","state":"waiting","site":"oslo","why":"held","cost_usd":3}`
+		}
+		_, _ = io.WriteString(w, said)
+	})
+	cmd := newSubmitCommand()
+	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
+	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
+	if err != nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
+		t.Errorf("submit --wait: %v:\n%s\nwant what was said last alone", err, out)
+	}
+}

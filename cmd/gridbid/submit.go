@@ -119,9 +119,11 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
 			return cmd.Context().Err()
 		case <-time.After(500 * time.Millisecond):
 		}
-		if err := f.get(cmd.Context(), "/v1/jobs/"+string(j.ID), j); err != nil {
+		var now board.Job // what it says no longer is not kept
+		if err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now); err != nil {
 			return err
 		}
+		*j = now
 	}
 	if !f.json {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s  %s %s\n", j.ID, j.State, j.Site)
