@@ -17,18 +17,25 @@ import (
 // lastRun is where a replay leaves its ledgers unless told otherwise.
 const lastRun = ".gridbid/last"
 
+// ledgers names the policies whose ledgers lie in a folder, sorted.
+func ledgers(dir string) (policies []string, err error) {
+	files, err := os.ReadDir(dir)
+	for _, file := range files {
+		if policy, ok := strings.CutSuffix(file.Name(), ".ledger"); ok {
+			policies = append(policies, policy)
+		}
+	}
+	slices.Sort(policies)
+	return policies, err
+}
+
 // findLedger returns the ledger of a policy in a run's folder. Without a policy
 // it is the only ledger there, or else that of the auction.
 func findLedger(dir, policy string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	names, err := ledgers(dir)
 	if err != nil {
-		return "", fmt.Errorf("look for ledgers in %q: %w", dir, err)
+		return "", fmt.Errorf("look for ledgers: %w", err)
 	}
-	var names []string
-	for _, path := range found {
-		names = append(names, strings.TrimSuffix(filepath.Base(path), ".ledger"))
-	}
-	slices.Sort(names)
 	if len(names) == 0 {
 		return "", fmt.Errorf("no ledger in %s: replay a day first with `gridbid replay`, or name a run with --run", dir)
 	}

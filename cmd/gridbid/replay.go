@@ -306,12 +306,16 @@ func folder(dir string) error {
 
 // clearRun removes an older run's files from its folder, and nothing else.
 func clearRun(dir string) error {
-	old, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	old, err := ledgers(dir)
 	if err != nil {
 		return badInput{err}
 	}
-	for _, path := range append(old, filepath.Join(dir, "totals.json")) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	files := []string{"totals.json"}
+	for _, policy := range old {
+		files = append(files, policy+".ledger")
+	}
+	for _, file := range files {
+		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

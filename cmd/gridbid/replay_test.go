@@ -61,3 +61,16 @@ func TestTwoReplaysDoNotShareAFolder(t *testing.T) {
 		t.Errorf("after another: %v", err)
 	}
 }
+
+// A folder's name is no pattern.
+func TestARunLiesInAFolderOfAnyName(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "monday [1]*")
+	for range 2 { // the second replaces the first
+		if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
+			t.Fatalf("replay: %v\n%s", err, talk)
+		}
+	}
+	if out, _, err := execute(newTapCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
+		t.Errorf("tap: %v\n%s", err, out)
+	}
+}
