@@ -55,7 +55,7 @@ func findLedger(dir, policy string) (string, error) {
 func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) error {
 	r, err := openLedger(path, in)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	return readOn(r, talk, each)
 }
@@ -115,10 +115,14 @@ type ledgerFlag struct{ run, policy string }
 
 func (f ledgerFlag) path() (string, error) {
 	if strings.ContainsAny(f.policy, `/\`) {
-		return "", fmt.Errorf("policy %q: want a name, not a path", f.policy)
+		return "", badInput{fmt.Errorf("policy %q: want a name, not a path", f.policy)}
 	}
 	if _, err := os.Stat(f.run); err != nil {
-		return "", fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)
+		return "", badInput{fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)}
 	}
-	return findLedger(f.run, f.policy)
+	path, err := findLedger(f.run, f.policy)
+	if err != nil {
+		return "", badInput{err}
+	}
+	return path, nil
 }

@@ -83,12 +83,33 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(misused)
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
 	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newGoneCommand(), newTopCommand())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return misused(cmd, cmd.ValidateRequiredFlags())
+	}
+	heedArguments(root)
 	return root
+}
+
+// misused marks an error, if there is one, as one in how a command was called.
+func misused(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
+}
+
+// heedArguments marks what is wrong with the arguments of a command, and of those
+// below it, as flags are.
+func heedArguments(cmd *cobra.Command) {
+	if take := cmd.Args; take != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return misused(cmd, take(cmd, args)) }
+	}
+	for _, below := range cmd.Commands() {
+		heedArguments(below)
+	}
 }
 
 func newVersionCommand() *cobra.Command {

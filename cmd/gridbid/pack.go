@@ -63,11 +63,11 @@ least-allocated, most-allocated, fgd-tight; several with commas, or all.`,
 func runPack(f packFlags, out, progress io.Writer) error {
 	policies, err := parsePolicies(f.policies)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	trace, err := readTrace(f.nodes, f.pods)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	figures, err := reserve(f.json, out)
 	if err != nil {
@@ -87,7 +87,7 @@ func runPack(f packFlags, out, progress io.Writer) error {
 	}
 	report := pack.Report{Nodes: f.nodes, Pods: f.pods, Tune: f.tune, Reference: f.exact}
 	if report.Policies, err = trace.ReplayAll(o, policies, seeds, say); err != nil {
-		return err
+		return badInput{err} // --tune asks for what the trace has not
 	}
 	if f.json != "-" {
 		if err := report.WriteText(out, policies, f.seed); err != nil {
@@ -170,19 +170,19 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	summary := filepath.Join(dir, "expected_summary.csv")
 	f, err := os.Open(summary)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	defer f.Close()
 	expected, err := pack.ReadExpected(summary, f)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	var verdicts []pack.Verdict
 	var trace *pack.Trace
 	for i, e := range expected {
 		if i == 0 || e.Trace != expected[i-1].Trace {
 			if trace, err = readTrace(nodes, filepath.Join(dir, e.Trace+".csv")); err != nil {
-				return err
+				return badInput{err}
 			}
 		}
 		fmt.Fprintf(progress, "pack: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)

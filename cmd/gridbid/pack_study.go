@@ -49,16 +49,16 @@ Every variant sees the same arrivals.`,
 
 func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	if f.every < 1 || f.seeds < 1 || f.days < 1 {
-		return fmt.Errorf("pack: --every, --seeds and --days must be at least 1")
+		return badInput{fmt.Errorf("pack: --every, --seeds and --days must be at least 1")}
 	}
 	n, err := os.Open(f.nodes)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	defer n.Close()
 	all, err := pack.ReadNodes(f.nodes, n)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	var nodes []fgd.Node
 	for i := 0; i < len(all); i += f.every {
@@ -66,7 +66,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	}
 	jobs, err := readJobs(file)
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	say := func(done, all int, what string) { fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what) }
 	o := pack.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}

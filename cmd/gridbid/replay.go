@@ -62,12 +62,7 @@ with --verdicts LEDGER the same run comes again without the model.`,
   gridbid replay real-days/ordinary_2022-04-13 --policy auction,home-fifo
   gridbid replay --window day.csv --max-jobs 5000 --report out/
   gridbid replay --policy auction --json - | jq '.[0].carbon_kg'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return badInput{fmt.Errorf("replay takes one scenario, not %d", len(args))}
-			}
-			return nil
-		},
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args) },
 	}
 	f.source.flags(cmd)
