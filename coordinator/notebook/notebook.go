@@ -57,13 +57,20 @@ func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("notebook: %w", err)
 	}
-	var err error
-	if n.old, err = filepath.Glob(filepath.Join(folder, "*.ledger")); err != nil {
+	files, err := os.ReadDir(folder) // by name
+	if err != nil {
 		return nil, fmt.Errorf("notebook: %w", err)
 	}
-	slices.Sort(n.old)
-	// The number keeps the order, whatever the clock does between two starts.
-	name := fmt.Sprintf("%05d-%s.ledger", len(n.old)+1, now.UTC().Format("20060102T150405"))
+	last := 0
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), ".ledger") {
+			n.old = append(n.old, filepath.Join(folder, file.Name()))
+			_, _ = fmt.Sscanf(file.Name(), "%d-", &last)
+		}
+	}
+	// The number keeps the order, whatever the clock does between two starts, and
+	// whatever older ledgers were moved away.
+	name := fmt.Sprintf("%05d-%s.ledger", max(last, len(n.old))+1, now.UTC().Format("20060102T150405"))
 	n.book, err = journal.Create(filepath.Join(folder, name), map[string]string{"policy": "auction", "live": "coordinator", "protocol": fmt.Sprint(protocol.Current)})
 	if err != nil {
 		return nil, fmt.Errorf("notebook: %w", err)

@@ -3,6 +3,7 @@ package notebook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -86,6 +87,33 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 	}
 	if all, _ := filepath.Glob(filepath.Join(folder, "*.ledger")); len(all) != 3 || log.Len() != 0 {
 		t.Errorf("%d ledgers, and the log says %q; want 3 and nothing", len(all), log.String())
+	}
+}
+
+// Older ledgers may be moved away, and a folder be called anything: what is left
+// stays in its order.
+func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
+	day, folder := diarytest.Day(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
+	for i := range 4 {
+		n := open(t, folder, new(bytes.Buffer))
+		n.Told(day[10*i:10*i+10], nil)
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			all, err := os.ReadDir(folder)
+			for _, old := range all[:min(2, len(all))] {
+				err = errors.Join(err, os.Remove(filepath.Join(folder, old.Name())))
+			}
+			if err != nil || len(all) != 3 {
+				t.Fatalf("%d ledgers: %v; want 3", len(all), err)
+			}
+		}
+	}
+	n := open(t, folder, new(bytes.Buffer))
+	same(t, read(t, n, 20), day[20:40])
+	if err := n.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
