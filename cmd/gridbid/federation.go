@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -143,12 +144,17 @@ func newFederationAdd() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				files, _ := filepath.Glob(filepath.Join(dir, "*"))
+				var files []string
+				all, _ := os.ReadDir(dir)
+				for _, file := range all {
+					files = append(files, filepath.Join(dir, file.Name()))
+				}
 				keys, _ := f.Keys(s.Name)
-				return flags.print(cmd, federationChange{
-					Did: "admitted", Name: s.Name, Folder: dir, Files: files, Keys: keys,
-					Next: "hand " + dir + " to the site by a way that others cannot read, then delete its .nk and leaf.conf here",
-				})
+				next := "hand " + dir + " to the site by a way that others cannot read, then delete its .nk and leaf.conf here"
+				if s.Key != "" {
+					next = "hand " + dir + " to the site, which puts its seed there as " + s.Name + ".nk"
+				}
+				return flags.print(cmd, federationChange{Did: "admitted", Name: s.Name, Folder: dir, Files: files, Keys: keys, Next: next})
 			})
 		},
 	}
@@ -201,7 +207,7 @@ revokes all but the newest. A key that is known to others is ended by both, one
 after the other. With --server the hub's servers get new certificates.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if server == (len(args) == 1) || retire && (server || key != "") {
+			if server == (len(args) == 1) || server && key != "" || retire && (server || key != "") {
 				return badInput{errors.New("rotate: name one member, or give --server alone; --retire goes without --key")}
 			}
 			return flags.change(func(f *federation.Federation) error {
@@ -216,7 +222,7 @@ after the other. With --server the hub's servers get new certificates.`,
 					_, err = f.Retire(args[0], time.Now())
 				default:
 					var file string
-					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire"
+					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+flags.dir
 					if file, err = f.Rotate(args[0], key); file != "" {
 						c.Files = []string{file}
 					}

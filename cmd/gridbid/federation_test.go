@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
@@ -40,6 +41,7 @@ func TestFederationByCommand(t *testing.T) {
 	for _, args := range [][]string{
 		{"init", "--host", "h"}, {"init"}, {"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", oslo.Keys[0]},
 		{"revoke-site", "rome"}, {"rotate"}, {"rotate", "rome"}, {"rotate", "oslo", "--server"}, {"rotate", "oslo", "--retire", "--key", "U"},
+		{"rotate", "--server", "--key", "U"},
 	} {
 		if _, err := do(args...); err == nil {
 			t.Errorf("%v worked", args)
@@ -48,7 +50,7 @@ func TestFederationByCommand(t *testing.T) {
 	if _, err := do("add-site", "oslo"); !errors.As(err, new(badInput)) {
 		t.Errorf("adding a site twice is no usage error: %v", err)
 	}
-	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 {
+	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 || !strings.HasSuffix(c.Next, " --retire --dir "+dir) {
 		t.Errorf("rotated: %+v", c)
 	}
 	if c := must("rotate", "oslo", "--retire"); len(c.Keys) != 1 || c.Keys[0] == oslo.Keys[0] {

@@ -259,19 +259,19 @@ func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s script.Scenario
 		}
 		fmt.Fprintf(talk, "\nreport: %s\n", page)
 	}
-	f.next(talk, s)
+	f.next(talk, s, all)
 	return nil
 }
 
 // next says what to run next.
-func (f *replayFlags) next(talk io.Writer, s script.Scenario) {
+func (f *replayFlags) next(talk io.Writer, s script.Scenario, all []record.Totals) {
 	fmt.Fprintf(talk, "\nNext:\n")
 	if len(s.Jobs) > 0 {
-		where := ""
-		if f.run != lastRun {
-			where = " --run " + f.run
+		ledger := ledgerFlag{run: f.run}
+		if len(all) > 1 && !slices.ContainsFunc(all, func(t record.Totals) bool { return t.Policy == scenarios.Auction }) {
+			ledger.policy = all[0].Policy
 		}
-		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", s.Jobs[len(s.Jobs)/2].ID, where)
+		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", s.Jobs[len(s.Jobs)/2].ID, ledger.spelled())
 	}
 	if f.report == "" {
 		fmt.Fprintf(talk, "  gridbid replay --report out/     the same with charts\n")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -72,5 +73,23 @@ func TestARunLiesInAFolderOfAnyName(t *testing.T) {
 	}
 	if out, _, err := execute(newTapCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
 		t.Errorf("tap: %v\n%s", err, out)
+	}
+}
+
+// What is said to be next can be run as it is said.
+func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, run := range []string{lastRun, "a run"} {
+		_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
+		said := regexp.MustCompile(`gridbid why (\S+)(?: --run "(.*)")? --policy (\S+)`).FindStringSubmatch(talk)
+		if err != nil || said == nil {
+			t.Fatalf("replay: %v\n%s", err, talk)
+		}
+		if said[2] == "" {
+			said[2] = lastRun
+		}
+		if _, _, err := execute(newWhyCommand(), said[1], "--run", said[2], "--policy", said[3]); err != nil {
+			t.Errorf("%s: %v", said[0], err)
+		}
 	}
 }
