@@ -65,14 +65,14 @@ func (f *deskFlags) ask(ctx context.Context, method, path, kind string, body []b
 	if err != nil {
 		return err
 	}
-	if answer.StatusCode/100 == 2 {
-		return json.Unmarshal(text, out)
-	}
 	var fault struct {
 		Error string `json:"error"`
 	}
-	if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
-		return fmt.Errorf("%s answers %s; is that a coordinator's desk?", f.at, answer.Status)
+	switch good := answer.StatusCode/100 == 2; {
+	case good && json.Unmarshal(text, out) == nil:
+		return nil
+	case good || json.Unmarshal(text, &fault) != nil || fault.Error == "":
+		return fmt.Errorf("%s answers %s, and not as a desk does; is that a coordinator's?", f.at, answer.Status)
 	}
 	if answer.StatusCode/100 == 4 {
 		return badInput{errors.New(fault.Error)}
@@ -88,13 +88,18 @@ func (f *deskFlags) get(ctx context.Context, path string, out any) error {
 // With --json each showing is a JSON value. Who watches waits for a coordinator
 // that went away.
 func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), error)) error {
+	if f.watch && f.every <= 0 {
+		return badInput{fmt.Errorf("--every %v: want a time above 0, such as 1s", f.every)}
+	}
 	out := cmd.OutOrStdout()
 	screen, ok := out.(*os.File)
 	anew := f.watch && ok && term.IsTerminal(int(screen.Fd())) && os.Getenv("TERM") != "dumb"
 	for first := true; ; first = false {
 		data, table, err := see()
 		switch {
-		case err != nil && (first || !f.watch || cmd.Context().Err() != nil):
+		case f.watch && cmd.Context().Err() != nil: // ctrl-C is how it ends
+			return nil
+		case err != nil && (first || !f.watch):
 			return err
 		case err != nil: // another may take over
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)

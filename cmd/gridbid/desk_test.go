@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,5 +57,31 @@ func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
 	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
 	if err != nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
 		t.Errorf("submit --wait: %v:\n%s\nwant what was said last alone", err, out)
+	}
+}
+
+func TestWhoIsNoDeskIsToldAsThat(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome</html>") })
+	if _, _, err := execute(newSitesCommand(), "--at", at); err == nil || !strings.Contains(err.Error(), "is that a coordinator's") {
+		t.Errorf("sites of some web server: %v", err)
+	}
+}
+
+// Watching ends well by ctrl-C, whether it waits or asks just then.
+func TestWatchingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	at := deskAt(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	cmd := newSitesCommand()
+	cmd.SetContext(ctx)
+	if _, _, err := execute(cmd, "--watch", "--at", at); err != nil {
+		t.Errorf("sites --watch, ended while it asks: %v", err)
+	}
+	for _, every := range []string{"0s", "-1s"} {
+		if _, _, err := execute(newSitesCommand(), "--watch", "--every", every, "--at", at); !errors.As(err, new(badInput)) {
+			t.Errorf("sites --watch --every %s: %v; want bad input", every, err)
+		}
 	}
 }
