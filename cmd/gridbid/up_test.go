@@ -101,6 +101,11 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	if text, err = gridbid("submit", "-f", job, "--id", "long"); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"submit", "-f", job, "--id", "a b"}, {"submit", "-f", job, "--id", "oslo/7"}, {"jobs", "--state", "running"}} {
+		if text, err := gridbid(args...); !errors.As(err, new(badInput)) {
+			t.Errorf("%v: %v: %s; want bad input", args, err, text)
+		}
+	}
 	if text, err := gridbid("cancel", "long"); err != nil || !strings.Contains(text, "long  ") {
 		t.Errorf("cancel: %v: %s", err, text)
 	}

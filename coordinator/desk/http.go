@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,6 +86,8 @@ func (d *Desk) ready(w http.ResponseWriter, _ *http.Request) {
 	}{state})
 }
 
+var states = []board.State{board.Waiting, board.Awarded, board.Placed, board.Stopping, board.Done, board.Refused}
+
 func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
@@ -98,11 +101,15 @@ func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
+	s, t := board.State(r.FormValue("state")), r.FormValue("tenant")
+	if s != "" && !slices.Contains(states, s) {
+		fail(w, http.StatusBadRequest, fmt.Errorf("desk: state %q: want one of %q", s, states))
+		return
+	}
 	out := []board.Job{}
 	d.look(func(b *board.Board) {
 		for _, j := range b.Jobs() {
-			s, t := r.FormValue("state"), r.FormValue("tenant")
-			if len(out) < limit && (s == "" || s == string(j.State)) && (t == "" || t == j.Tenant) {
+			if len(out) < limit && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
 				out = append(out, j)
 			}
 		}
@@ -127,8 +134,8 @@ func (d *Desk) job(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, j)
 }
 
-// fit is what an id may look like, wherever it stands: see the schema.
-var fit = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+// named is what a job may be called, as in the schema of its file.
+var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // submit takes in a job file. The same again is the same job.
 func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
@@ -148,12 +155,12 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	o, err := ParseOrder("job", text)
 	if id := r.FormValue("id"); id != "" {
 		o = o.Named(protocol.JobID(id))
+		if err == nil && !named.MatchString(id) {
+			err = fmt.Errorf("desk: id %q: want up to 128 letters, digits and ._-", id)
+		}
 	}
 	if err == nil && o.ID() == "" {
 		err = errors.New("desk: job: lacks id: give it a name of its own")
-	}
-	if err == nil && !fit.MatchString(string(o.ID())) {
-		err = errors.New("desk: job: id: want up to 128 letters, digits, dots, underscores and hyphens")
 	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err)
