@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,5 +85,26 @@ func TestWatchingEnds(t *testing.T) {
 		if _, _, err := execute(newSitesCommand(), "--watch", "--every", every, "--at", at); !errors.As(err, new(badInput)) {
 			t.Errorf("sites --watch --every %s: %v; want bad input", every, err)
 		}
+	}
+}
+
+// What is on the books is told, though what comes after it is not.
+func TestSubmitTellsWhatIsSubmitted(t *testing.T) {
+	taken := 0
+	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		if taken++; taken > 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"error":"no answer in time"}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"id":%q,"state":"waiting"}`, r.FormValue("id"))
+	})
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte("gpus: 1\nrun: 10m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := execute(newSubmitCommand(), "-f", file, "-f", file, "--json", "--at", at)
+	if err == nil || !strings.Contains(err.Error(), "--id job-") || !strings.Contains(out, `"id": "job-`) {
+		t.Errorf("submit of two, of which one is taken: %v:\n%s", err, out)
 	}
 }

@@ -26,8 +26,8 @@ func newSubmitCommand() *cobra.Command {
 		Use:   "submit -f JOB.yaml",
 		Short: "submit a job to a live federation",
 		Long: `Submit the job of a file. When the command returns, the job is on the coordinator's
-books. The same file again is the same job: a submission whose answer was lost can
-be repeated. A job without an id is given one, which is printed.
+books. The same id again is the same job: a submission whose answer was lost can be
+repeated. A job without an id is given one, which is printed.
 
   id: train-7          # a name of its own; or --id
   tenant: vision
@@ -53,6 +53,9 @@ be repeated. A job without an id is given one, which is printed.
 			var done []board.Job
 			for _, file := range files {
 				j, err := f.submit(cmd, file, id)
+				if err != nil && f.json && len(done) > 0 { // those are submitted
+					err = errors.Join(err, tellJSON(cmd.OutOrStdout(), done))
+				}
 				if err != nil {
 					return err
 				}
@@ -96,7 +99,8 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 	if err != nil {
 		return j, badInput{err}
 	}
-	if o.ID() == "" && id == "" {
+	given := o.ID() != "" || id != ""
+	if !given {
 		id = "job-" + strings.ToLower(rand.Text()[:10])
 	}
 	path := "/v1/jobs"
@@ -104,6 +108,9 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 		path += "?id=" + url.QueryEscape(id)
 	}
 	err = f.ask(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
+	if err != nil && !given && !errors.As(err, new(badInput)) {
+		err = fmt.Errorf("%w; it may have been taken: repeat it with --id %s", err, id)
+	}
 	return j, err
 }
 
