@@ -73,7 +73,11 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 	if err != nil {
 		return s, "", fmt.Errorf("the ledger's seed %q is no number", head["seed"])
 	}
-	s, err = script.Load(head["scenario"], script.Options{Data: "../shared/data", Seed: &seed})
+	what, ok := script.Shipped(head["scenario"])
+	if !ok {
+		what = head["scenario"] // a folder
+	}
+	s, err = script.Load(what, script.Options{Data: "../shared/data", Seed: &seed})
 	if err != nil {
 		return s, "", fmt.Errorf("its scenario %q is not at hand", head["scenario"])
 	}

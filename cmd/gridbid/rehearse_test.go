@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/protocol"
@@ -72,6 +76,31 @@ func TestOutagesStayInOrderAndApart(t *testing.T) {
 	} {
 		if got := dark(had, tc.add[0]); !slices.Equal(got, tc.want) {
 			t.Errorf("%v and %v: %v; want %v", had, tc.add, got, tc.want)
+		}
+	}
+}
+
+// A ledger names its scenario as that calls itself, which is not how it ships.
+func TestTheScenarioOfALedgerIsFoundAgain(t *testing.T) {
+	t.Chdir("../..")
+	for _, what := range script.List() {
+		if _, err := os.Stat("../shared/data"); err != nil && what != script.Default {
+			t.Skip("no recorded data")
+		}
+		s, err := script.Load(what, script.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "auction.ledger")
+		w, err := journal.Create(path, map[string]string{"scenario": s.Name, "hash": s.Hash, "policy": "auction", "seed": strconv.FormatUint(s.Seed, 10)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, policy, err := scenarioOf(path); err != nil || got.Hash != s.Hash || policy != "auction" {
+			t.Errorf("%s: %v, policy %q", what, err, policy)
 		}
 	}
 }

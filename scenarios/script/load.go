@@ -43,6 +43,20 @@ func List() []string {
 	return out
 }
 
+// Shipped returns under which name of List a scenario ships that calls itself so.
+func Shipped(name string) (what string, ok bool) {
+	for _, what := range List() {
+		file, text, _, err := Source(what)
+		if err != nil {
+			continue
+		}
+		if s, err := parse(file, text); err == nil && s.Name == name {
+			return what, true
+		}
+	}
+	return "", false
+}
+
 // Source returns the text of a scenario and the folder that its relative paths
 // start from. What is a shipped name, a folder with a scenario.yaml or a file
 // of its own; a shipped name goes first.
