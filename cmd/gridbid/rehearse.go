@@ -66,7 +66,7 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 	if err := r.Close(); err != nil {
 		return s, "", err
 	}
-	if head["scenario"] == "" {
+	if head["scenario"] == "" || head["live"] != "" {
 		return s, "", fmt.Errorf("this ledger is no replay of a scenario")
 	}
 	seed, err := strconv.ParseUint(head["seed"], 10, 64)

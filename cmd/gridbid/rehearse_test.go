@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,5 +103,19 @@ func TestTheScenarioOfALedgerIsFoundAgain(t *testing.T) {
 		if got, policy, err := scenarioOf(path); err != nil || got.Hash != s.Hash || policy != "auction" {
 			t.Errorf("%s: %v, policy %q", what, err, policy)
 		}
+	}
+}
+
+func TestALiveLedgerIsNoReplay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auction.ledger")
+	w, err := journal.Create(path, map[string]string{"scenario": "six-regions", "policy": "auction", "live": "up"})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := scenarioOf(path); err == nil || !strings.Contains(err.Error(), "no replay") {
+		t.Errorf("the scenario of a live ledger: %v; want that it is no replay", err)
 	}
 }
