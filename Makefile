@@ -39,7 +39,7 @@ race:
 ## build: the binaries, in bin/
 .PHONY: build
 build:
-	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -trimpath -o bin/ ./cmd/... ./coordinator ./cluster-agent
 
 ## bench: benchmarks of PKG that match BENCH, COUNT times, for benchstat
 .PHONY: bench
