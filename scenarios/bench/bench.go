@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -204,5 +203,8 @@ func save(path string, v any) error {
 		return err
 	}
 	part := path + ".part"
-	return errors.Join(os.WriteFile(part, append(text, '\n'), 0o644), os.Rename(part, path))
+	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
 }
