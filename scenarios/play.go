@@ -30,7 +30,7 @@ type Options struct {
 
 // A Result is what came of a scenario under a policy.
 type Result struct {
-	Totals record.Totals
+	Totals record.Totals // zero of a run that did not come to its end
 	Book   *record.Book
 	Counts map[string]int // what the market did not read, by reason
 }

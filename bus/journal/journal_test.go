@@ -328,3 +328,31 @@ func TestAnInputThatCannotBeReadIsNotTakenForAnother(t *testing.T) {
 		t.Errorf("NewReader: %v; want %v", err, gone)
 	}
 }
+
+func TestARunThatWasGivenUpHasNoEnd(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, "run", header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages(3) {
+		if err := w.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Leave(), w.Close()); err != nil { // too late for an end
+		t.Fatal(err)
+	}
+	r, err := NewReader(&out, "run")
+	for range 3 {
+		if err == nil {
+			_, err = r.Read()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(); !errors.Is(err, ErrTorn) {
+		t.Errorf("after its messages: %v; want ErrTorn", err)
+	}
+}

@@ -117,12 +117,20 @@ func (w *Writer) Digest() string { return w.chain.String() }
 // Close writes the end, and closes the file if Create opened it. Closing again
 // does nothing.
 func (w *Writer) Close() error {
+	if !w.closed {
+		w.write(binary.AppendUvarint([]byte{0}, w.count))
+		w.write(w.chain.sum[:])
+	}
+	return w.Leave()
+}
+
+// Leave is Close without an end, of a run that was given up: whoever reads it is
+// told that there should be more.
+func (w *Writer) Leave() error {
 	if w.closed {
 		return w.err
 	}
 	w.closed = true
-	w.write(binary.AppendUvarint([]byte{0}, w.count))
-	w.write(w.chain.sum[:])
 	if err := w.out.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
 	}

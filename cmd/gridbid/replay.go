@@ -195,20 +195,18 @@ func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string
 		return res, err
 	}
 	began := time.Now()
-	return res, errors.Join(
-		func() error {
-			res, err = scenarios.Play(ctx, s, policy, hub, scenarios.Options{
-				Advice:   f.advice,
-				Judge:    f.judge(ctx),
-				Record:   ledger.Append,
-				Progress: show.of(policy, len(s.Jobs)),
-				Pace:     f.pace(ctx, s.Start),
-				Wall:     func() time.Duration { return time.Since(began) },
-			})
-			return err
-		}(),
-		ledger.Close(),
-	)
+	res, err = scenarios.Play(ctx, s, policy, hub, scenarios.Options{
+		Advice:   f.advice,
+		Judge:    f.judge(ctx),
+		Record:   ledger.Append,
+		Progress: show.of(policy, len(s.Jobs)),
+		Pace:     f.pace(ctx, s.Start),
+		Wall:     func() time.Duration { return time.Since(began) },
+	})
+	if err != nil && res.Totals.Policy == "" {
+		return res, errors.Join(err, ledger.Leave())
+	}
+	return res, errors.Join(err, ledger.Close())
 }
 
 // pace returns what holds the replay to --speed, or nil.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -91,5 +92,20 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 		if _, _, err := execute(newWhyCommand(), said[1], "--run", said[2], "--policy", said[3]); err != nil {
 			t.Errorf("%s: %v", said[0], err)
 		}
+	}
+}
+
+// Half a day is not taken for a day.
+func TestTheLedgerOfAReplayThatWasGivenUpHasNoEnd(t *testing.T) {
+	run := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := newReplayCommand()
+	cmd.SetContext(ctx)
+	if _, _, err := execute(cmd, "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a replay that was given up: %v", err)
+	}
+	if _, talk, err := execute(newTapCommand(), "--run", run); err != nil || !strings.Contains(talk, "was cut off") {
+		t.Errorf("its ledger: %v, said %q; want that it was cut off", err, talk)
 	}
 }
