@@ -244,7 +244,10 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 
 // bid returns what was bid for the part of a run that leaves so much of it.
 func (l *lot) bid(left time.Duration) protocol.Bill {
-	part := 1 - float64(left)/float64(l.job.Run)
+	part := 1.0
+	if left > 0 { // a job that does not say how long it runs is not paused
+		part -= float64(left) / float64(l.job.Run)
+	}
 	return protocol.Bill{
 		Energy: protocol.Millijoules(float64(l.option.Energy) * part), Carbon: protocol.Milligrams(float64(l.option.Carbon) * part),
 		Money: protocol.Microdollars(float64(l.option.Money) * part), Finish: l.option.Finish,
