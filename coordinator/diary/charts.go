@@ -206,7 +206,7 @@ func (s *site) intensity(from, to protocol.Time) []float64 {
 	for _, o := range s.outlooks {
 		for i := range o.Carbon {
 			k := int(o.From.Add(time.Duration(i)*time.Hour).Sub(from) / time.Hour)
-			if o.From.Add(time.Duration(i)*time.Hour) < from || k >= len(values) || current[k] && i > 0 {
+			if o.From.Add(time.Duration(i)*time.Hour) < from || k < 0 || k >= len(values) || current[k] && i > 0 { // a span may overflow
 				continue
 			}
 			values[k], current[k] = o.value("carbon", i), i == 0

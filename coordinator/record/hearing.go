@@ -66,8 +66,8 @@ func (c *call) price(j protocol.Job, site string, o protocol.Option) Priced {
 // worth nothing.
 func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
 	p, ok := c.shadow[place{site, o.Model}]
-	run := o.Finish.Sub(o.Start)
-	if !ok || p.Slot < time.Millisecond || run <= 0 || run > 2*protocol.MaxRun {
+	// Instants are compared, not spans: a span of hostile instants overflows.
+	if !ok || p.Slot < time.Millisecond || o.Finish <= o.Start || o.Finish > o.Start.Add(2*protocol.MaxRun) {
 		return 0
 	}
 	var sum int64
@@ -78,7 +78,7 @@ func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
 			sum += int64(v) * int64(overlap)
 		}
 	}
-	return protocol.Microdollars(sum / run.Milliseconds())
+	return protocol.Microdollars(sum / int64(o.Finish-o.Start))
 }
 
 // add takes in a site's menu, and the best option if it came in time.
