@@ -257,6 +257,6 @@ func (l *lot) bid(left time.Duration) protocol.Bill {
 // rest puts what is left of a paused job on sale. Its checkpoint lies at the site
 // that ran it, which need not move it.
 func (k *Market) rest(now protocol.Time, l *lot, left time.Duration) {
-	l.job = l.job.Rest(l.site, left)
+	l.job = l.whole.Rest(l.site, left)
 	k.again(now, l)
 }

@@ -1,0 +1,44 @@
+package market
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// pausable is a job that may be paused, and whose home is another site than those
+// that offer.
+func (s *stage) pausable() protocol.Job {
+	j := s.job()
+	j.Run, j.Deadline, j.Deferrable = 4*time.Hour, noon.Add(24*time.Hour), true
+	j.Pause, j.State, j.Home, j.Input = 2*time.Minute, 4096, "kiel", 100
+	return j
+}
+
+// paused has a site win the job, and pause it when an hour of it is done.
+func (s *stage) paused(site string, left time.Duration) {
+	s.Helper()
+	s.wait()
+	s.offer(site, menu("train", s.option(0, left+time.Hour)))
+	a := the[protocol.Award](s)
+	s.tell(protocol.Agent(site), protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+	d := s.done(a)
+	d.Left, s.now = left, d.Ended
+	s.tell(protocol.Agent(site), d)
+}
+
+// What lies at the site that paused a job last is its input and its checkpoint:
+// one, however often it was paused.
+func TestAJobThatWasPausedTwiceHasOneCheckpoint(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{}, &pauser{})
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
+	s.paused("oslo", 3*time.Hour)
+	s.paused("oslo", 2*time.Hour)
+	s.wait()
+	if j := the[protocol.Call](s).Jobs[0]; j.Input != 4196 || j.Run != 2*time.Hour+2*time.Minute || j.Home != "oslo" {
+		t.Errorf("called as %+v; want 4,196 MiB at oslo", j)
+	}
+}
