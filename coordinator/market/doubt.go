@@ -26,7 +26,7 @@ const (
 // believable returns o without what cannot be: menus for jobs that were not
 // called, and options that break the job's own limits or physics.
 func (k *Market) believable(site string, o protocol.Offer) protocol.Offer {
-	o.Room = k.rooms(o.Room)
+	o.Room, o.Grid = k.rooms(o.Room), k.outlook(o.Grid)
 	seen := make(map[protocol.JobID]bool, len(o.Jobs))
 	menus := make([]protocol.Menu, 0, len(o.Jobs))
 	for _, m := range o.Jobs {
@@ -70,9 +70,25 @@ func (k *Market) rooms(all []protocol.Room) []protocol.Room {
 	return rooms
 }
 
+// outlook returns g if it is of now, and else one that says nothing: the time to
+// any other may overflow.
+func (k *Market) outlook(g protocol.Outlook) protocol.Outlook {
+	if k.near(g.From) {
+		return g
+	}
+	if len(g.Price)+len(g.Carbon) > 0 {
+		k.counts[string(protocol.BadTerms)]++
+	}
+	return protocol.Outlook{}
+}
+
+// near reports whether what is told by slots or hours may begin at t.
+func (k *Market) near(t protocol.Time) bool {
+	return t >= k.round.opened.Add(-protocol.MaxRun) && t <= k.round.opened.Add(protocol.MaxRun)
+}
+
 func (k *Market) roomy(r protocol.Room) bool {
-	return r.Total >= 0 && r.Total <= mostTotal && r.Slot >= time.Second && r.Slot <= protocol.MaxRun &&
-		r.From >= k.round.opened.Add(-protocol.MaxRun) && r.From <= k.round.opened.Add(protocol.MaxRun) &&
+	return r.Total >= 0 && r.Total <= mostTotal && r.Slot >= time.Second && r.Slot <= protocol.MaxRun && k.near(r.From) &&
 		!slices.ContainsFunc(slices.Concat(r.Free, r.Open), func(v protocol.Milli) bool { return v < 0 || v > r.Total })
 }
 

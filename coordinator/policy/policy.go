@@ -176,12 +176,10 @@ func during(r protocol.Rule, at protocol.Time) bool {
 // exceeds reports whether an hour of a run is above a cap, as the site says.
 // An hour that the site says nothing of is not above.
 func exceeds(r protocol.Rule, o protocol.Option, g protocol.Outlook) bool {
-	for i, h := 0, g.From; h < o.Finish; i, h = i+1, h.Add(time.Hour) {
-		if h.Add(time.Hour) <= o.Start {
+	for i := range max(len(g.Price), len(g.Carbon)) {
+		h := g.From.Add(time.Duration(i) * time.Hour)
+		if h.Add(time.Hour) <= o.Start || h >= o.Finish {
 			continue
-		}
-		if i >= len(g.Price) && i >= len(g.Carbon) {
-			return false
 		}
 		if r.Most != 0 && i < len(g.Price) && g.Price[i] > r.Most || r.Carbon != 0 && i < len(g.Carbon) && g.Carbon[i] > r.Carbon {
 			return true

@@ -1,0 +1,36 @@
+package market
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Nobody counts the hours of an outlook from a time that wraps: each of these had
+// the coordinator fall over, or count for ever, or believe it.
+func TestAnOutlookOfAnotherTimeIsNotRead(t *testing.T) {
+	for name, from := range map[string]protocol.Time{
+		"before all time":    math.MinInt64,
+		"a start that wraps": noon - 9_223_372_036_855,
+		"next century":       noon.Add(100 * 365 * 24 * time.Hour),
+		"the end of time":    math.MaxInt64,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "oslo")
+			s.market.rule = auction.New(auction.Config{})
+			s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Carbon: 400_000}}})
+			s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
+			s.wait()
+			s.tell("agent/oslo", protocol.Offer{
+				Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, 4*time.Hour))}, Room: []protocol.Room{room(s.now)},
+				Grid: protocol.Outlook{From: from, Price: []protocol.Microdollars{50_000, 10_000}, Carbon: []protocol.Milligrams{300_000, 500_000}, PUE: []protocol.Milli{1200}},
+			})
+			if a := the[protocol.Award](s); a.Pause != 0 || s.market.Counts()["impossible-term"] != 1 {
+				t.Errorf("awarded %+v, counts %v", a, s.market.Counts())
+			}
+		})
+	}
+}
