@@ -31,7 +31,7 @@ func (k *prices) of(key poolKey, from protocol.Time) (out line) {
 }
 
 // keep takes over the prices of p. A site that was silent in this round keeps
-// the prices that it had.
+// the prices that it had. Room that is worth nothing needs no price.
 func (k *prices) keep(p *problem) {
 	lines := make(map[poolKey]line, len(p.pools))
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
@@ -40,6 +40,7 @@ func (k *prices) keep(p *problem) {
 	for _, q := range p.pools {
 		lines[q.key] = q.price
 	}
+	maps.DeleteFunc(lines, func(_ poolKey, l line) bool { return l == line{} })
 	k.from, k.lines = p.from, lines
 }
 
