@@ -228,10 +228,8 @@ func (k *Market) judged(now protocol.Time, r *ruling, choice int, fault protocol
 	a.open--
 }
 
-// earn lets the purse grow with what an award costs.
+// earn lets the purse grow with what the first award of a job costs.
 func (k *Market) earn(l *lot) {
-	if l.epoch == 1 {
-		cost := k.cfg.Terms.Of(l.job, l.option, 0).Total()
-		k.advisor.purse += max(0, cost) * protocol.Microdollars(k.cfg.Advice.Purse) / 1000
-	}
+	cost := k.cfg.Terms.Of(l.job, l.option, 0).Total()
+	k.advisor.purse += max(0, cost) * protocol.Microdollars(k.cfg.Advice.Purse) / 1000
 }

@@ -81,16 +81,18 @@ func (l *lot) same(s protocol.Submit) bool {
 const Whole = 10_000
 
 // end closes a lot, and forgets those that ended long ago: a job that old is not
-// taken again, so nothing runs twice for that.
+// taken again, so nothing runs twice for that. Its id may be: sites remember the
+// epochs of it, so those of the next job of that name are higher.
 func (k *Market) end(now protocol.Time, l *lot) {
 	l.state = ended
 	k.gone = append(k.gone, gone{now, l.job.ID})
 	if i := len(k.gone) - 1 - Whole; i >= 0 {
 		if l := k.lots[k.gone[i].id]; l.mark == 0 {
-			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, mark: protocol.Submit{Job: l.whole, Task: l.task}.Mark()}
+			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, epoch: l.epoch, mark: protocol.Submit{Job: l.whole, Task: l.task}.Mark()}
 		}
 	}
 	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
+		k.epochs = max(k.epochs, k.lots[k.gone[0].id].epoch)
 		delete(k.lots, k.gone[0].id)
 		k.gone = k.gone[1:]
 	}

@@ -92,6 +92,7 @@ type Market struct {
 	counts  map[string]int
 	facts   []protocol.Message // of the last step
 	gone    []gone             // ended lots whose id is still known, by time
+	epochs  uint64             // no lot that was forgotten had a higher one; rounds is never lower
 }
 
 // gone is an ended lot, and when it ended.

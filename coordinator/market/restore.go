@@ -52,7 +52,7 @@ func (k *Market) Restore(m protocol.Message) {
 			k.stands(l, protocol.Standing{State: protocol.Closed, Why: b.Why})
 		}
 	case protocol.Award:
-		k.rounds = max(k.rounds, b.Round)
+		k.cleared(b.Round)
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
@@ -60,7 +60,7 @@ func (k *Market) Restore(m protocol.Message) {
 			k.agenda.add(l)
 		}
 	case protocol.Hold:
-		k.rounds = max(k.rounds, b.Round)
+		k.cleared(b.Round)
 		if l := k.lots[b.Job]; l != nil {
 			l.tries++
 			l.state, l.due = waiting, b.Until
@@ -107,9 +107,16 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	}
 }
 
+// cleared puts back how many rounds there were. Which epochs were forgotten is not on
+// the books; none was above that.
+func (k *Market) cleared(rounds uint64) {
+	k.rounds = max(k.rounds, rounds)
+	k.epochs = k.rounds
+}
+
 // brought puts back what remains of facts that were left out.
 func (k *Market) brought(b protocol.Brought) {
-	k.rounds = max(k.rounds, b.Rounds)
+	k.cleared(b.Rounds)
 	for _, a := range b.Accounts {
 		k.ledger.Bring(ledger.Account(a.Account), a.Amount)
 	}

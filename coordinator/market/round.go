@@ -222,9 +222,11 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 	switch d.Verdict {
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
-		l.epoch++
+		if l.epoch == 0 {
+			k.earn(l)
+		}
+		l.epoch = max(l.epoch, k.epochs) + 1
 		l.why, l.pause = d.Why, d.Pause
-		k.earn(l)
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: k.capped(l.job, d.Site, d.Option.Start),
