@@ -74,7 +74,9 @@ func (k *Market) Restore(m protocol.Message) {
 	}
 }
 
-// restoreAnswer puts back what was heard of a job that was awarded.
+// restoreAnswer puts back what was heard of a job that was awarded. It bears the
+// time of whose clock it was said by, which may be ahead: so nothing is due later
+// than by times of our own.
 func (k *Market) restoreAnswer(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Done:
@@ -90,18 +92,18 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		}
 	case protocol.Done:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil && b.Left > 0 && l.pause != 0 {
-			k.rest(m.At, l, b.Left)
+			k.rest(b.Ended, l, b.Left)
 		} else if l != nil {
 			k.stands(l, l.closed(b))
 		}
 	case protocol.Decline:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
-			k.spurned(m.At, l)
+			k.spurned(min(m.At, l.due), l)
 			k.stands(l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: b.Why})
 		}
 	case protocol.Cancel:
 		if l := k.lots[b.Job]; l != nil && l.state == accepted {
-			l.stop, l.due = true, m.At
+			l.stop, l.due = true, min(m.At, l.due)
 			k.agenda.add(l)
 		}
 	}
