@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -25,6 +27,10 @@ func (k *Market) Restore(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
+		if l := k.lots[b.Job.ID]; l != nil && l.state == ended { // it was forgotten, or this were no fact
+			k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return g.id == b.Job.ID })
+			delete(k.lots, b.Job.ID)
+		}
 		if k.lots[b.Job.ID] == nil {
 			k.agenda.add(k.enter(b.Job.Arrival, m.From, b))
 		}

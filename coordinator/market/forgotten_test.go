@@ -1,0 +1,39 @@
+package market
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// The market may be told to remember for longer than it did. What is on its books
+// under an id that it had forgotten by then is another job.
+func TestAJobOfAForgottenIDIsKeptByAMarketThatRemembersLonger(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{Remember: time.Hour}, &soonest{})
+	var facts []protocol.Message
+	submit := func(id protocol.JobID) {
+		j := s.job()
+		j.ID, j.Arrival, j.Deadline = id, s.now, s.now.Add(8*time.Hour)
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		facts = append(facts, s.market.Facts()...)
+	}
+	cancel := func(id protocol.JobID) {
+		s.tell(protocol.Submitter, protocol.Cancel{Job: id})
+		facts = append(facts, s.market.Facts()...)
+		s.now = s.now.Add(2 * time.Hour)
+	}
+	submit("nightly")
+	cancel("nightly")
+	submit("other")
+	cancel("other") // nightly is forgotten
+	submit("nightly")
+	again := New(Config{Remember: 24 * time.Hour}, &soonest{})
+	for _, f := range facts {
+		again.Restore(f)
+	}
+	if l := again.lots["nightly"]; l.state != waiting || again.Due() == 0 || len(again.gone) != 1 {
+		t.Errorf("it is in state %d, the market is due at %v, and remembers %v", l.state, again.Due(), again.gone)
+	}
+}
