@@ -150,7 +150,8 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 			if !ok || k.holds(name, m.Job) {
 				continue
 			}
-			options, bias := k.allowed(r.lots[i].job, name, drawn.fit(k, r.lots[i].job, name, m.Options), r.offers[name].Grid)
+			job := r.lots[i].whole // rules go by the home that it was submitted with
+			options, bias := k.allowed(job, name, drawn.fit(k, job, name, m.Options), r.offers[name].Grid)
 			if len(options) > 0 {
 				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: options, Bias: bias})
 			} else if len(m.Options) == 0 && never(m.Why.Code) {
@@ -229,7 +230,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 		l.why, l.pause = d.Why, d.Pause
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
-			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: k.capped(l.job, d.Site, d.Option.Start),
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: k.capped(l.whole, d.Site, d.Option.Start),
 			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.Pause,
 		})
 	case auction.Refuse:
