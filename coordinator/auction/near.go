@@ -40,6 +40,9 @@ func (p *problem) near(l Leeway, choice []int, out []Decision) {
 		if choice[i] < 0 || out[i].Verdict != Award {
 			continue
 		}
+		if own := p.lots[i].at(choice[i]); own.site != out[i].Site || *own.Option != out[i].Option {
+			continue // it is awarded what no sum holds; what it chose costs far more
+		}
 		band := p.band(i, choice[i], left, l)
 		if len(band) < 2 || !out[i].Queue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i].at(k).site) }) {
 			continue

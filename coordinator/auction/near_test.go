@@ -111,3 +111,28 @@ func TestALeewayChangesNoDecision(t *testing.T) {
 		}
 	})
 }
+
+// A lot without time is awarded what its site says that it has, beyond what the
+// sums hold. What costs far more is no choice beside it.
+func TestWhoIsAwardedBeyondTheSumsHasNoChoice(t *testing.T) {
+	var sites []Site
+	l := lot("job", 1)
+	l.Job.Deferrable = false
+	for _, x := range []struct {
+		name  string
+		free  protocol.Milli
+		cents protocol.Microdollars
+	}{{"bern", 4000, 100}, {"kiel", 4000, 100}, {"oslo", 0, 1}} {
+		sites = append(sites, Site{Name: x.name, Room: []protocol.Room{hourly("V100", 4000, x.free)}})
+		l.Menus = append(l.Menus, Menu{Site: x.name, Options: []protocol.Option{option("V100", 0, 1, x.cents)}})
+	}
+	r := round([]Lot{l}, sites...)
+	r.Leeway = Leeway{Ease: 10, Spend: 1e9, Most: 2}
+	d := New(Config{}).Clear(r).Decisions[0]
+	if d.Verdict != Award || d.Site != "oslo" || !d.Queue {
+		t.Fatalf("decided %+v; want oslo's queue", d)
+	}
+	if len(d.Near) != 0 {
+		t.Errorf("%+v may take its place", d.Near)
+	}
+}
