@@ -8,8 +8,11 @@ import (
 )
 
 // Add takes in what the coordinator heard or said, in order. Facts that it was
-// restored from will do as well.
+// restored from will do as well. What is said by who may not say it is no news.
 func (b *Board) Add(m protocol.Message) {
+	if !m.Proper() {
+		return
+	}
 	if b.jobs == nil {
 		b.jobs, b.sites = make(map[protocol.JobID]*Job), make(map[string]*Site)
 	}
@@ -121,9 +124,6 @@ func (b *Board) submit(m protocol.Message, j protocol.Job) {
 }
 
 func (b *Board) hello(m protocol.Message, h protocol.Hello) {
-	if h.Site == "" || m.From != protocol.Agent(h.Site) {
-		return
-	}
 	s := b.sites[h.Site]
 	if s == nil {
 		s = &Site{Name: h.Site}

@@ -103,6 +103,9 @@ func (l *Log) Add(m protocol.Message) {
 	if m.From == protocol.Clerk && !l.live {
 		l.live, l.run = true, nil
 	}
+	if !m.Proper() { // the market heard it, and nobody else is to
+		return
+	}
 	if m.At != 0 && (l.first == 0 || m.At < l.first) { // a summary of books was said at no time
 		l.first = m.At
 	}

@@ -47,13 +47,17 @@ func New(totals []record.Totals) *Diary {
 	}
 }
 
-// Add reads the next message of the run.
+// Add reads the next message of the run. What is said by who may not say it is no
+// part of it.
 func (d *Diary) Add(m protocol.Message) {
 	d.read++
 	if m.Body == nil || !d.ears.New(m) {
 		return
 	}
 	d.log.Add(m)
+	if !m.Proper() {
+		return
+	}
 	if m.At != 0 && (d.first == 0 || m.At < d.first) {
 		d.first = m.At
 	}

@@ -75,12 +75,17 @@ func New(cfg Config) *Book {
 	}
 }
 
-// Add reads the next message of the run. A message heard before is dropped.
+// Add reads the next message of the run. A message heard before is dropped, and
+// one by who may not say such a thing is only counted.
 func (b *Book) Add(m protocol.Message) {
 	if m.Body == nil || !b.ears.New(m) {
 		return
 	}
 	b.messages++
+	if !m.Proper() {
+		b.stray++
+		return
+	}
 	from := Origin{m.From, m.Seq, m.At}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
