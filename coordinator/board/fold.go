@@ -225,7 +225,7 @@ func (b *Board) gone(m protocol.Message, g protocol.Gone) {
 	if s == nil {
 		return
 	}
-	s.Gone = true
+	s.Gone, s.Drained = true, false // should it come back, it is begun anew
 	for _, j := range b.Jobs() {
 		if j := b.jobs[j.ID]; j.Site == g.Site && (j.State == Awarded || j.State == Placed || j.State == Stopping) {
 			b.leave(j)

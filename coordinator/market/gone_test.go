@@ -148,3 +148,12 @@ func TestAReportThatCannotBeEndsTheJobUnpaid(t *testing.T) {
 		t.Error("it is said again, and is not closed or is paid")
 	}
 }
+
+// A site that was said to be gone is begun anew when it greets.
+func TestASiteThatIsBackIsNotDrained(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Desk, protocol.Drain{Site: "oslo"})
+	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.sold("oslo")
+}
