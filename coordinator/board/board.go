@@ -56,11 +56,11 @@ type Job struct {
 	// metered, or not all of them.
 	Estimated bool `json:"estimated,omitempty"`
 
-	job protocol.Job
+	mark uint64
 }
 
-// Spec returns the job as it was submitted.
-func (j Job) Spec() protocol.Job { return j.job }
+// Is reports whether s submits the job again.
+func (j Job) Is(s protocol.Submit) bool { return j.mark == s.Mark() }
 
 // Over reports whether the job has ended.
 func (j Job) Over() bool { return j.State == Done || j.State == Refused }

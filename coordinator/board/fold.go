@@ -1,11 +1,39 @@
 package board
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
+
+// Told takes in what the coordinator heard, and what it said to that. A submission
+// that it did not take is of no job: one under the id of another, or of a stranger.
+func (b *Board) Told(heard, said []protocol.Message) {
+	for _, m := range heard {
+		if s, ok := m.Body.(protocol.Submit); !ok || taken(m.From, s.Job.ID, said) {
+			b.Add(m)
+		}
+	}
+	for _, m := range said {
+		b.Add(m)
+	}
+}
+
+// taken reports whether somebody was told that his job is on the books. One that
+// cannot be is on them as refused.
+func taken(from protocol.Party, id protocol.JobID, said []protocol.Message) bool {
+	return slices.ContainsFunc(said, func(m protocol.Message) bool {
+		switch body := m.Body.(type) {
+		case protocol.Confirm:
+			return m.To == from && body.Job == id && body.Code == protocol.Taken
+		case protocol.Refuse:
+			return m.To == from && body.Job == id && body.Why.Code != protocol.Duplicate
+		}
+		return false
+	})
+}
 
 // Add takes in what the coordinator heard or said, in order. Facts that it was
 // restored from will do as well. What is said by who may not say it is no news.
@@ -21,7 +49,7 @@ func (b *Board) Add(m protocol.Message) {
 	}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
-		b.submit(m, body.Job)
+		b.submit(m, body)
 	case protocol.Hello:
 		b.hello(m, body)
 	case protocol.Call:
@@ -114,12 +142,18 @@ func (j *Job) bill(x protocol.Bill) {
 	j.Energy, j.Carbon, j.Money = x.Energy.KWh(), x.Carbon.Kilograms(), x.Money.Dollars()
 }
 
-func (b *Board) submit(m protocol.Message, j protocol.Job) {
-	if b.jobs[j.ID] != nil {
-		return
+// submit puts a job on the board. It may take the id of one that is over: the market
+// forgets those.
+func (b *Board) submit(m protocol.Message, s protocol.Submit) {
+	j := s.Job
+	if was := b.jobs[j.ID]; was != nil {
+		if !was.Over() {
+			return
+		}
+		b.ended = slices.DeleteFunc(b.ended, func(id protocol.JobID) bool { return id == j.ID })
 	}
 	b.jobs[j.ID] = &Job{
-		ID: j.ID, Tenant: j.Tenant, State: Waiting, GPUs: j.GPUs, Arrived: j.Arrival, Deadline: j.Deadline, Changed: m.At, job: j,
+		ID: j.ID, Tenant: j.Tenant, State: Waiting, GPUs: j.GPUs, Arrived: j.Arrival, Deadline: j.Deadline, Changed: m.At, mark: s.Mark(),
 	}
 }
 

@@ -61,11 +61,7 @@ func (d *Desk) Lead(life uint32) {
 func (d *Desk) Told(heard, said []protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, ms := range [][]protocol.Message{heard, said} {
-		for _, m := range ms {
-			d.board.Add(m)
-		}
-	}
+	d.board.Told(heard, said)
 }
 
 // Leading reports whether this coordinator leads, or only stands by.

@@ -137,7 +137,8 @@ func (d *Desk) job(w http.ResponseWriter, r *http.Request) {
 // named is what a job may be called, as in the schema of its file.
 var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// submit takes in a job file. The same again is the same job.
+// submit takes in a job file. The same again is the same job; of one that is over
+// the market says whether it still knows it.
 func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
@@ -166,8 +167,9 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	if j, ok := d.find(string(o.ID())); ok {
-		d.known(w, o, j)
+	was, known := d.find(string(o.ID()))
+	if known && !was.Over() {
+		d.known(w, o, was)
 		return
 	}
 	if err := d.say(r.Context(), func(now protocol.Time) protocol.Body { return o.at(now) }); err != nil {
@@ -176,9 +178,9 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	j, ok := d.find(string(o.ID()))
 	switch {
-	case !ok:
-		fail(w, http.StatusInternalServerError, fmt.Errorf("desk: job %s was taken and cannot be shown; look for it", o.ID()))
-	case j.State == board.Refused:
+	case !ok: // the market knows it for longer than the board
+		conflict(w, o.ID())
+	case j.State == board.Refused && !known:
 		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("desk: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
 		d.known(w, o, j)
@@ -186,11 +188,15 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Desk) known(w http.ResponseWriter, o Order, j board.Job) {
-	if !o.same(j.Spec()) {
-		fail(w, http.StatusConflict, fmt.Errorf("desk: another job %s was submitted before; give this one an id of its own", j.ID))
+	if !j.Is(o.at(j.Arrived)) {
+		conflict(w, j.ID)
 		return
 	}
 	answer(w, http.StatusOK, j)
+}
+
+func conflict(w http.ResponseWriter, id protocol.JobID) {
+	fail(w, http.StatusConflict, fmt.Errorf("desk: another job %s was submitted before; give this one an id of its own", id))
 }
 
 func (d *Desk) cancel(w http.ResponseWriter, r *http.Request) {

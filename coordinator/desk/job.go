@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -166,11 +165,4 @@ func (o Order) at(now protocol.Time) protocol.Submit {
 		j.Deadline = now.Add(o.within)
 	}
 	return protocol.Submit{Job: j, Task: o.task}
-}
-
-// same reports whether o asks for what was submitted as j, perhaps at another
-// time.
-func (o Order) same(j protocol.Job) bool {
-	mine := o.at(j.Arrival).Job
-	return fmt.Sprint(mine) == fmt.Sprint(j)
 }
