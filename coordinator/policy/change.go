@@ -48,6 +48,9 @@ func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Pol
 	if len(c.Ops) == 0 {
 		return now, errors.New("policy: the sentence asks for no rule that there is")
 	}
+	if len(c.Ops) > mostOps {
+		return now, fmt.Errorf("policy: a change of %d ops: at most %d at once", len(c.Ops), mostOps)
+	}
 	for _, o := range c.Ops {
 		if Class(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
 			return now, fmt.Errorf("policy: removing %s loosens a hard rule, and stands with something else: ask for it alone", o.ID)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -63,6 +64,9 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*o = Op{Op: in.Op, ID: in.ID}
+	if in.Op == "add" && in.Rule == nil {
+		return errors.New("policy: an op is to add a rule, and names none")
+	}
 	if r := in.Rule; r != nil {
 		o.Rule = &protocol.Rule{
 			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.Said,

@@ -71,8 +71,13 @@ func check(r protocol.Rule) error {
 			return errors.New("it forbids everything")
 		}
 	case protocol.Cap:
-		if r.Most == 0 && r.Carbon == 0 && r.Power == 0 {
+		switch {
+		case r.Most == 0 && r.Carbon == 0 && r.Power == 0:
 			return errors.New("it caps nothing")
+		case r.Carbon < 0 || r.Power < 0:
+			return errors.New("it caps carbon or power at less than nothing")
+		case r.Power != 0 && (r.Most != 0 || r.Carbon != 0):
+			return errors.New("it caps power and something else: give each a rule of its own")
 		}
 	default:
 		return fmt.Errorf("no kind of rule is called %q", r.Kind)
