@@ -189,6 +189,8 @@ func (s *Summary) straysOf(t *story) (all []protocol.Stray) {
 			held = protocol.Stray{Site: f.m.To.Site(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Hold:
 			held = protocol.Stray{}
+		case protocol.Accept: // also a late one, of a job that was held since
+			held = protocol.Stray{Site: f.m.From.Site(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Decline:
 			all = without(all, f.m.From, b.Job, b.Epoch)
 			if held.Epoch == b.Epoch && f.m.From == protocol.Agent(held.Site) {

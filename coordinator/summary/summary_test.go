@@ -304,3 +304,48 @@ func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
 		t.Errorf("%d accounts are left of %d", left, n)
 	}
 }
+
+// An accept may be late, and stands if the job was not sold again. The site has the
+// job then, and is told to stop it should it come back from being gone.
+func TestALateAcceptIsNotLeftOut(t *testing.T) {
+	w := newTown(1, noon)
+	coordinator := protocol.Mouth{Who: protocol.Coordinator}
+	fact := func(to protocol.Party, b protocol.Body) { w.facts = append(w.facts, coordinator.Say(w.now, to, b)) }
+	heard := func(who protocol.Party, b protocol.Body) {
+		if w.mouths[who] == nil {
+			w.mouths[who] = &protocol.Mouth{Who: who}
+		}
+		w.facts = append(w.facts, w.mouths[who].Say(w.now, protocol.Coordinator, b))
+	}
+	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
+	award := func(site string, epoch uint64) {
+		fact(protocol.Agent(site), protocol.Award{Round: epoch, Job: job.ID, Epoch: epoch, Lease: w.now.Add(time.Minute)})
+	}
+	heard("agent/bern", protocol.Hello{Site: "bern"})
+	heard("agent/oslo", protocol.Hello{Site: "oslo"})
+	heard(protocol.Submitter, protocol.Submit{Job: job})
+	award("oslo", 1)
+	fact(protocol.Submitter, protocol.Hold{Round: 2, Job: job.ID, Until: w.now.Add(time.Hour)})
+	heard("agent/oslo", protocol.Accept{Job: job.ID, Epoch: 1})
+	heard(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	award("bern", 2)
+	heard("agent/bern", protocol.Accept{Job: job.ID, Epoch: 2})
+	heard("agent/bern", protocol.Done{Job: job.ID, Epoch: 2})
+	fact("", protocol.Settled{Job: job.ID, Site: "bern"})
+	for i := range market.Whole {
+		job.ID = protocol.JobID(fmt.Sprint("job-", i))
+		heard(protocol.Submitter, protocol.Submit{Job: job})
+		fact(protocol.Submitter, protocol.Refuse{Job: job.ID})
+	}
+	for name, facts := range map[string][]protocol.Message{"all facts": w.facts, "a summary": sum(w.facts)} {
+		stops := 0
+		for _, m := range w.again(facts).say("agent/oslo", protocol.Hello{Site: "oslo"}) {
+			if c, ok := m.Body.(protocol.Cancel); ok && c.Job == "train" && c.Epoch == 1 {
+				stops++
+			}
+		}
+		if stops != 1 {
+			t.Errorf("restored from %s, the site that is back is told %d times to stop", name, stops)
+		}
+	}
+}
