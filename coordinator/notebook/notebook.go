@@ -65,11 +65,13 @@ func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 	for _, file := range files {
 		if strings.HasSuffix(file.Name(), ".ledger") {
 			n.old = append(n.old, filepath.Join(folder, file.Name()))
-			_, _ = fmt.Sscanf(file.Name(), "%d-", &last)
+			number := 0
+			_, _ = fmt.Sscanf(file.Name(), "%d-", &number) // or it is a stranger's
+			last = max(last, number)
 		}
 	}
-	// The number keeps the order, whatever the clock does between two starts, and
-	// whatever older ledgers were moved away.
+	// The number keeps the order, whatever the clock does between two starts and
+	// whichever older ledgers were moved away.
 	name := fmt.Sprintf("%05d-%s.ledger", max(last, len(n.old))+1, now.UTC().Format("20060102T150405"))
 	n.book, err = journal.Create(filepath.Join(folder, name), map[string]string{"policy": "auction", "live": "coordinator", "protocol": fmt.Sprint(protocol.Current)})
 	if err != nil {
