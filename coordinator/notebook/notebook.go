@@ -42,6 +42,7 @@ type Notebook struct {
 	clerk clerk
 	facts []protocol.Message // restored, of a life that has not begun
 	fresh []protocol.Message // not handed on yet
+	left  bool               // the reader is gone, and nothing is kept for him
 	more  chan struct{}      // closed when there is more
 	book  *journal.Writer    // nil: nothing is written
 }
@@ -180,7 +181,9 @@ func (n *Notebook) add(all []protocol.Message) {
 			continue
 		}
 		n.write(func(b *journal.Writer) error { return b.Append(m) })
-		n.fresh = append(n.fresh, m)
+		if !n.left {
+			n.fresh = append(n.fresh, m)
+		}
 	}
 	close(n.more)
 	n.more = make(chan struct{})
@@ -188,6 +191,7 @@ func (n *Notebook) add(all []protocol.Message) {
 
 // Read is a follow.Source, from the beginning and for one reader.
 func (n *Notebook) Read(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
+	defer n.leave()
 	for _, path := range n.old {
 		if err := again(path, each); err != nil {
 			return err
@@ -212,6 +216,13 @@ func (n *Notebook) Read(ctx context.Context, _ uint64, each func(protocol.Messag
 			return ctx.Err()
 		}
 	}
+}
+
+// leave notes that nobody reads any more: a page that stands still stands for good.
+func (n *Notebook) leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fresh, n.left = nil, true
 }
 
 // again reads an earlier ledger as far as it is whole.
