@@ -94,20 +94,25 @@ func term(outer context.Context, cfg Config) error {
 	defer b.Close()
 	m := market.New(cfg.Market, cfg.Rule())
 	cfg.Desk.Clear()
-	var facts []protocol.Step
+	var facts []protocol.Message
 	t, err := b.Begin(outer, func(f protocol.Message) error {
-		facts = append(facts, protocol.Step{From: f.From, Seq: f.Seq})
+		facts = append(facts, f)
 		m.Restore(f)
 		cfg.Desk.Restore(f)
-		cfg.Scribe.Restored(f)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	var steps []protocol.Step // the scribe is told when it is sure that a life begins
+	for _, f := range facts {
+		steps = append(steps, protocol.Step{From: f.From, Seq: f.Seq})
+		cfg.Scribe.Restored(f)
+	}
+	facts = nil
 	defer t.End()
 	m.Begin(t.Life())
-	if err := cfg.Scribe.Begin(cfg.Clock.Now(), t.Life(), facts, cfg.Market); err != nil {
+	if err := cfg.Scribe.Begin(cfg.Clock.Now(), t.Life(), steps, cfg.Market); err != nil {
 		return err
 	}
 
@@ -131,7 +136,7 @@ func term(outer context.Context, cfg Config) error {
 	defer summing.Wait()
 	defer cancel(nil)
 	summing.Go(func() { cfg.condense(ctx, t) })
-	cfg.Log.Info("leading", "term", t.Life(), "facts", len(facts))
+	cfg.Log.Info("leading", "term", t.Life(), "facts", len(steps))
 	cfg.Desk.Lead(t.Life())
 	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Took: cfg.Scribe.Took, Told: func(heard, said []protocol.Message) {
 		cfg.told(heard, said)

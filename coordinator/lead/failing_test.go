@@ -1,0 +1,90 @@
+package lead_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/lead"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/summary"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A counter is a scribe that counts what it is handed.
+type counter struct{ restored, begun int }
+
+func (c *counter) Restored(protocol.Message) { c.restored++ }
+func (c *counter) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error {
+	c.begun++
+	return nil
+}
+func (c *counter) Took(protocol.Time, *protocol.Message) {}
+func (c *counter) Told(_, _ []protocol.Message)          {}
+
+// A term that fails after it has read the books begins nothing. It is tried again
+// and again, as long as it may take to mend them, and nobody keeps what it read.
+func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := b.Begin(t.Context(), func(protocol.Message) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	oslo := protocol.Mouth{Who: "agent/oslo"}
+	write := func() {
+		if err := term.Append(t.Context(), []protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Hello{Site: "oslo"})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if err := term.Condense(t.Context(), summary.New(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	write()
+	term.End()
+	conn, err := srv.Conn(protocol.Coordinator) // loses an entry that no summary covers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Request("$JS.API.STREAM.PURGE.GRIDBID", []byte(`{"seq": 4}`), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	log, scribe, done := make(lines, 1000), new(counter), make(chan error, 1)
+	go func() {
+		done <- lead.Run(ctx, lead.Config{
+			Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe,
+			Books: books.Config{Lease: time.Second}, Desk: desk.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+		})
+	}()
+	for failed := 0; failed < 2; {
+		if line := <-log; strings.Contains(line, "are gone, and no summary covers them") {
+			failed++
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if scribe.restored != 0 || scribe.begun != 0 {
+		t.Errorf("%d facts are restored for %d lives", scribe.restored, scribe.begun)
+	}
+}
