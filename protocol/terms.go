@@ -47,7 +47,7 @@ func (w Weights) Of(j Job, o Option, shadow Microdollars) Terms {
 
 // CarbonCost returns what c is taken to cost the world.
 func (w Weights) CarbonCost(c Milligrams) Microdollars {
-	return Microdollars(int64(c) * int64(w.Carbon) / 1_000_000)
+	return Microdollars(scaled(int64(w.Carbon), int64(c), 1_000_000))
 }
 
 // Waiting prices when a job starts and finishes. Delay counts only where the
@@ -68,8 +68,11 @@ func (w Weights) Waiting(j Job, start, finish Time) (delay, late Microdollars) {
 }
 
 // GPUHours returns what g thousandths of a GPU for d cost at rate per GPU-hour.
-// It does not overflow up to 16 GPUs, 1,500 hours and 100 dollars.
+// It does not overflow up to 16 GPUs, 1,500 hours and a million dollars.
 func GPUHours(g Milli, d time.Duration, rate Microdollars) Microdollars {
 	seconds := d.Milliseconds() / 1000
-	return Microdollars(int64(g) * seconds * int64(rate) / 3_600_000)
+	return Microdollars(scaled(int64(rate), int64(g)*seconds, 3_600_000))
 }
+
+// scaled returns a * b / per, cut towards zero, where a * b may be too large.
+func scaled(a, b, per int64) int64 { return a/per*b + a%per*b/per }
