@@ -113,8 +113,8 @@ func (t *table) format() (source, error) {
 	all := sources()
 	i := slices.IndexFunc(all, func(s source) bool { return t.has(s.sign) })
 	if i < 0 {
-		return source{}, fmt.Errorf("trace: %s:1: no trace of jobs that is known: want a column vc (philly) or gpu_milli (alibaba v2023); has %s",
-			t.file, strings.Join(t.cols, ", "))
+		return source{}, fmt.Errorf("trace: %s:1: no trace of jobs that is known: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
+			t.file, t.cols)
 	}
 	for _, w := range all[i].wants {
 		if !t.has(w) {

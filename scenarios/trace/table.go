@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of a file.
@@ -64,7 +66,7 @@ func open(r io.Reader, file string, want ...string) (*table, error) {
 	}
 	for _, w := range want {
 		if !t.has(w) {
-			return nil, fmt.Errorf("trace: %s:1: no column %q: want %s; has %s", file, w, strings.Join(want, ", "), strings.Join(t.cols, ", "))
+			return nil, fmt.Errorf("trace: %s:1: no column %q: want %s; has %q", file, w, strings.Join(want, ", "), t.cols)
 		}
 	}
 	return t, nil
@@ -151,11 +153,13 @@ func (t *table) text(col string) string {
 	return ""
 }
 
-// name is a field that names something: not empty, of at most 100 bytes.
+// name is a field that names something: not empty, of at most 100 bytes, with
+// nothing in it that would move a terminal's cursor, since people are told of it.
 func (t *table) name(col string) string {
 	s := t.text(col)
-	if s == "" || len(s) > mostName {
-		t.wrong(col, fmt.Sprintf("a name of 1..%d bytes", mostName))
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if s == "" || len(s) > mostName || !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
+		t.wrong(col, fmt.Sprintf("a name of 1..%d bytes that can be printed", mostName))
 	}
 	return s
 }

@@ -81,6 +81,9 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"hours out of order", windowHead + row("DE", 5, "1", "1", "1") + good, "w.csv:3: price_usd_per_mwh: hour 2022-04-13T00:00:00Z comes after"},
 		{"half an hour", windowHead + "2022-04-13T00:30:00Z,DE,1,1,1,0,1\n", `w.csv:2: time_utc is "2022-04-13T00:30:00Z": want a whole hour`},
 		{"no zone", windowHead + row("", 0, "1", "1", "1"), `w.csv:2: zone is ""`},
+		{"a zone that clears the screen", windowHead + row("D\x1b[2JE", 0, "1", "1", "1"), `w.csv:2: zone is "D\x1b[2JE": want a name of 1..100 bytes that can be printed`},
+		{"a zone that is no text", windowHead + row("D\xffE", 0, "1", "1", "1"), `w.csv:2: zone is "D\xffE"`},
+		{"a header that clears the screen", "time_utc,zone,\x1b[2J\n", `has ["time_utc" "zone" "\x1b[2J"]`},
 		{"zones of different hours", windowHead + good + row("GB", 0, "1", "1", "1") + row("GB", 1, "1", "1", "1"), "give all zones the same hours"},
 		{"a short line", windowHead + "2022-04-13T00:00:00Z,DE\n", "w.csv:2: 2 fields: the header has 7"},
 		{"a quote", windowHead + `"a","b"`, "w.csv:2: a quoted field"},
@@ -108,6 +111,68 @@ func TestAGapIsFilledOnlyWhereAllowedAndIsCounted(t *testing.T) {
 	_, err = window(windowHead+"2022-01-01T00:00:00Z,DE,1,1,1,0,1\n2022-04-01T00:00:00Z,DE,1,1,1,0,1\n", trace.Persist)
 	if err == nil || !strings.Contains(err.Error(), "a gap of over 168 is not filled") {
 		t.Errorf("a gap of three months: %v; want an error", err)
+	}
+}
+
+// A gap is as long as there is no value, be its lines missing or its fields empty.
+func TestNoGapOfMoreThanAWeekIsFilled(t *testing.T) {
+	hours := func(n int, price func(h int) string) string {
+		var b strings.Builder
+		b.WriteString("time_utc,zone,ci_lifecycle_gco2_per_kwh,price_usd_per_mwh\n")
+		for h := range n {
+			if p := price(h); p != "-" {
+				fmt.Fprintf(&b, "%s,DE,100,%s\n", time.Date(2022, 4, 1, h, 0, 0, 0, time.UTC).Format(time.RFC3339), p)
+			}
+		}
+		return b.String()
+	}
+	for _, tc := range []struct {
+		name string
+		text string
+		want string // of the error; "" is none
+	}{
+		{"a week of empty fields", hours(170, func(h int) string { return map[bool]string{true: "50"}[h == 0 || h == 169] }), ""},
+		{"an hour more", hours(171, func(h int) string { return map[bool]string{true: "50"}[h == 0 || h == 170] }), "no value for 169 hours"},
+		{"empty fields to the end", hours(400, func(h int) string { return map[bool]string{true: "50"}[h < 10] }), "no value for 169 hours"},
+		{"a week of empty fields twice", hours(340, func(h int) string { return map[bool]string{true: "50"}[h%169 == 0] }), ""},
+		{"empty fields, then lines that are missing", hours(202, func(h int) string {
+			switch {
+			case h == 0 || h == 201:
+				return "50"
+			case h <= 100:
+				return ""
+			}
+			return "-"
+		}), "200 hours are missing"},
+		{"nothing in the first hour", hours(3, func(h int) string { return map[bool]string{true: "50"}[h > 0] }), "its first hour, so nothing can fill it"},
+	} {
+		if _, err := window(tc.text, trace.Persist); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v; want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+// Marginal intensity is one that a source may lack, for an hour or for a month.
+func TestAZoneMayLackMarginalIntensity(t *testing.T) {
+	for name, has := range map[string]func(h int) bool{
+		"all":              func(int) bool { return true },
+		"one less":         func(h int) bool { return h != 7 },
+		"a fortnight less": func(h int) bool { return h < 5 || h > 340 },
+		"none":             func(int) bool { return false },
+	} {
+		var b strings.Builder
+		b.WriteString("time_utc,zone,ci_lifecycle_gco2_per_kwh,price_usd_per_mwh,mef_direct_gco2_per_kwh\n")
+		for h := range 400 {
+			fmt.Fprintf(&b, "%s,DE,100,50,%s\n", time.Date(2022, 4, 1, h, 0, 0, 0, time.UTC).Format(time.RFC3339), map[bool]string{true: "600.5"}[has(h)])
+		}
+		z, err := window(b.String(), trace.Refuse)
+		want := 0
+		if name == "all" {
+			want = 400
+		}
+		if err != nil || len(z[0].Marginal) != want || want > 0 && z[0].Marginal[399].Value != 600_500 {
+			t.Errorf("%s: %v, and not %d values of marginal intensity", name, err, want)
+		}
 	}
 }
 

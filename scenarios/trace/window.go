@@ -77,8 +77,8 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 		case len(z.pue.points) > 0:
 			z.pue.put(t, pue, at, 1, mostPUE, fill)
 		}
-		if t.text(more) != "" {
-			z.marginal.put(t, more, at, 0, mostCarbon, Persist)
+		if t.text(more) != "" { // hours are in order: price saw to it
+			z.Marginal = append(z.Marginal, protocol.Point{At: at, Value: t.thousandths(more, 0, mostCarbon)})
 		}
 		if t.text("price_filled") == "1" {
 			z.Patched++
@@ -93,7 +93,7 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 // A zone is a Zone that is being read.
 type zone struct {
 	Zone
-	price, carbon, pue, marginal line
+	price, carbon, pue line
 }
 
 // close checks that zones cover the same hours.
@@ -105,8 +105,8 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 	for i, z := range zones {
 		z.Price, z.Carbon, z.PUE = z.price.points, z.carbon.points, z.pue.points
 		z.Persisted = z.price.filled + z.carbon.filled + z.pue.filled
-		if z.marginal.filled == 0 && len(z.marginal.points) == len(z.Price) {
-			z.Marginal = z.marginal.points
+		if len(z.Marginal) != len(z.Price) {
+			z.Marginal = nil
 		}
 		a, b := zones[0].price.points, z.Price
 		if a[0].At != b[0].At || len(a) != len(b) {
@@ -179,9 +179,11 @@ func (t *table) instant(col string) protocol.Time {
 type line struct {
 	points []protocol.Point
 	filled int
+	gone   int // hours since the last value that was told
 }
 
-// longest gap that is filled: more than a week would be invention.
+// longest gap that is filled: more than a week would be invention. It is a gap
+// whether its lines are missing or their fields are empty.
 const longestGap = 168
 
 // put adds the value of a column at an hour, in thousandths, filling the gap
@@ -190,15 +192,18 @@ func (l *line) put(t *table, col string, at protocol.Time, lo, hi float64, fill 
 	if t.err != nil || !l.gap(t, col, at, fill) {
 		return
 	}
-	if t.text(col) == "" && fill == Persist && len(l.points) > 0 {
-		l.persist(at)
-		return
-	}
-	if t.text(col) == "" {
+	switch {
+	case t.text(col) != "":
+		l.points, l.gone = append(l.points, protocol.Point{At: at, Value: t.thousandths(col, lo, hi)}), 0
+	case fill != Persist:
 		t.fail("%s is empty at %v: give a value, or allow filling with `fill: persist` or --fill", col, at)
-		return
+	case len(l.points) == 0:
+		t.fail("%s is empty at %v, its first hour, so nothing can fill it: give a value", col, at)
+	case l.gone >= longestGap:
+		t.fail("%s has had no value for %d hours at %v: a gap of over %d is not filled; add the hours", col, l.gone+1, at, longestGap)
+	default:
+		l.persist(at)
 	}
-	l.points = append(l.points, protocol.Point{At: at, Value: t.thousandths(col, lo, hi)})
 }
 
 // gap sees to the hours between the last value and at.
@@ -215,8 +220,8 @@ func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
 		t.fail("%s: hour %v comes after %v: sort the file by time", col, at, last)
 	case missing > 0 && fill != Persist:
 		t.fail("%s: %d hours are missing before %v: add them, or allow filling with `fill: persist` or --fill", col, missing, at)
-	case missing > longestGap:
-		t.fail("%s: %d hours are missing before %v: a gap of over %d is not filled; add the hours", col, missing, at, longestGap)
+	case l.gone+missing > longestGap:
+		t.fail("%s: %d hours are missing before %v: a gap of over %d is not filled; add the hours", col, l.gone+missing, at, longestGap)
 	}
 	for h := range missing {
 		if t.err == nil {
@@ -229,4 +234,5 @@ func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
 func (l *line) persist(at protocol.Time) {
 	l.points = append(l.points, protocol.Point{At: at, Value: l.points[len(l.points)-1].Value})
 	l.filled++
+	l.gone++
 }
