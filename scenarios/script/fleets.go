@@ -179,8 +179,8 @@ func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
 	return gpus
 }
 
-// assumeModels sees that node names are apart, and says which models of GPU
-// rest on assumptions.
+// assumeModels sees that node names are apart and models of GPU known, and says
+// which rest on assumptions.
 func (out *Scenario) assumeModels() error {
 	seen := make(map[string]string)
 	var models []string
@@ -200,8 +200,9 @@ func (out *Scenario) assumeModels() error {
 	for _, m := range models {
 		g, known := power.Default().Lookup(m)
 		if !known {
-			out.note("model %s is in no table: it counts as a V100 with %d GiB", m, gpuMemory(m)/1024)
-		} else if g.Assumed {
+			return fmt.Errorf("script: %s", unknown(m))
+		}
+		if g.Assumed {
 			assumed = append(assumed, m)
 		}
 	}
@@ -209,6 +210,11 @@ func (out *Scenario) assumeModels() error {
 		out.note("speed or draw is assumed, not measured, of %s: package power has the sources", strings.Join(assumed, ", "))
 	}
 	return nil
+}
+
+// unknown says why no node may have GPUs of a model.
+func unknown(model string) string {
+	return fmt.Sprintf("nobody knows what a GPU of model %q draws: want one of %s", model, strings.Join(power.Default().Models(), ", "))
 }
 
 // gpuMemory returns the memory of one device of a model, by its maker; of a

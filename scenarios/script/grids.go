@@ -89,7 +89,7 @@ func (g *grids) sites(out *Scenario) error {
 		} else if !known {
 			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
 		}
-		if err := spec.events(func(format string, args ...any) error { return g.s.where("sites", i, "outages")(format, args...) }, &site); err != nil {
+		if err := spec.events(g.s.where("sites", i, "outages"), &site); err != nil {
 			return err
 		}
 		out.Sites = append(out.Sites, site)

@@ -87,8 +87,26 @@ func Check(what string) error {
 	if err != nil {
 		return err
 	}
-	_, err = parse(file, text)
-	return err
+	s, err := parse(file, text)
+	if err != nil {
+		return err
+	}
+	return s.times()
+}
+
+// times checks the dates that a scenario names.
+func (s spec) times() error {
+	if s.Start != "" { // else it is the window's to say
+		if err := new(Scenario).when(s, nil); err != nil {
+			return err
+		}
+	}
+	for i, site := range s.Sites {
+		if err := site.events(s.where("sites", i, "outages"), new(Site)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Load reads the scenario of a name, folder or file (see Source) and all the

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 
+	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
@@ -187,6 +188,9 @@ func (s *spec) checkSite(i int, site siteSpec) error {
 	for k, rack := range site.Fleet {
 		if (rack.GPUs > 0) != (rack.Model != "") {
 			return at("sites", i, "fleet", k)("gpus and model go together: give both or neither")
+		}
+		if _, known := power.Default().Lookup(rack.Model); !known && rack.Model != "" {
+			return at("sites", i, "fleet", k, "model")("%s", unknown(rack.Model))
 		}
 	}
 	return nil

@@ -67,6 +67,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a site without a grid", strings.ReplaceAll(smallest, "    region", "    #"), ":4: sites/0: here has no grid: give it a region"},
 		{"a site without a fleet", strings.ReplaceAll(smallest, "    fleet", "    #"), ":4: sites/0: here has no fleet: add one"},
 		{"GPUs of no model", swap("model: T4, ", ""), ":6: sites/0/fleet/0: gpus and model go together"},
+		{"GPUs of a model that nobody knows", swap("model: T4", "model: A6000"), `:6: sites/0/fleet/0/model: nobody knows what a GPU of model "A6000" draws`},
 		{"no start", swap("start", "#"), ":1: lacks start: add it, or a window"},
 		{"an alias", "a: &x 1\nb: *x\n", ":2: b: an alias: write the value out"},
 		{"nothing for a section", smallest + "nodes:\n", ":8: nodes: is null: want object"},
@@ -96,6 +97,19 @@ func TestAllFaultsAreToldAtOnceInTheOrderOfTheirLines(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], ":5:") || !strings.Contains(lines[1], ":8:") || !strings.Contains(lines[2], ":9:") {
 		t.Errorf("Check = %q; want faults of lines 5, 8 and 9", lines)
+	}
+}
+
+// What a file says of time is checked without the data that it names.
+func TestDatesAreCheckedWithoutData(t *testing.T) {
+	for old, tc := range map[string]struct{ text, want string }{
+		"start: 2026-01-02": {"start: 2026-02-30", `start: is "2026-02-30T00:00:00Z": want a date that exists`},
+		"jobs:":             {"end: 2026-01-01T00:00:00Z\njobs:", "want it after start, by at most 31 days"},
+		"    fleet:":        {"    outages: [{from: 2026-01-02T09:00:00Z, to: 2026-01-02T08:00:00Z}]\n    fleet:", "sites/0/outages: from"},
+	} {
+		if err := script.Check(file(t, strings.Replace(smallest, old, tc.text, 1))); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Check with %q = %v; want %q", tc.text, err, tc.want)
+		}
 	}
 }
 
