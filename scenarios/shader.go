@@ -51,5 +51,6 @@ func part[T ~int64](v T, of protocol.Milli) T {
 	if of == 0 {
 		return 0
 	}
-	return T(int64(v) / 1000 * int64(of-1000))
+	n, more := int64(v), int64(of-1000)
+	return T(n/1000*more + n%1000*more/1000)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
-	bid := protocol.Option{Money: -2000, Energy: 9000, Carbon: 500_000, Transfer: 77}
+	bid := protocol.Option{Money: -2500, Energy: 9600, Carbon: 800, Transfer: 77}
 	said := []protocol.Message{
 		{Body: protocol.Offer{Jobs: []protocol.Menu{{Job: "a", Options: []protocol.Option{bid}}}}},
 		{Body: protocol.Done{Job: "b", Money: 1000}},
@@ -19,7 +19,7 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 	s := shader{bids: script.Bids{Price: 1300, Energy: 500}}
 	got := s.shade(said)
 	want := bid
-	want.Money, want.Energy, want.Carbon = -1400, 4500, 250_000
+	want.Money, want.Energy, want.Carbon = -1750, 4800, 400
 	if o := got[0].Body.(protocol.Offer).Jobs[0].Options[0]; o != want {
 		t.Errorf("bid %+v, want %+v", o, want)
 	}
