@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -100,7 +99,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return badInput{fmt.Errorf("--out: %w", err)}
 	}
 	defer proof.leave()
-	c, err := boundOf(cmd.Context(), s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds})
+	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds, Stop: cmd.Context().Err})
 	if err != nil {
 		return err
 	}
@@ -124,26 +123,6 @@ jobs placed as they arrive, by actual prices: $%.4f, %.2f %% above it, with the 
                                               $%.4f, %.2f %% above it, with none
 `, c.KnownUSD, 100*gap, c.OnlineUSD, 100*online, c.BlindUSD, 100*blind)
 	return err
-}
-
-// boundOf computes a bound until ctx ends. Then the search is left to itself: the
-// program ends.
-func boundOf(ctx context.Context, s script.Scenario, cfg bound.Config) (bound.Certificate, error) {
-	type found struct {
-		c   bound.Certificate
-		err error
-	}
-	done := make(chan found, 1)
-	go func() {
-		c, err := bound.Of(s, cfg)
-		done <- found{c, err}
-	}()
-	select {
-	case f := <-done:
-		return f.c, f.err
-	case <-ctx.Done():
-		return bound.Certificate{}, ctx.Err()
-	}
 }
 
 // explain says what a run cost above a bound, and for what.

@@ -41,7 +41,7 @@ forecasts of a service (docs/scenarios.md) one more row says what sites make of 
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), foresightJSON(all))
+				return tellJSON(cmd.OutOrStdout(), foresightJSON(all))
 			}
 			return foresightTable(cmd.OutOrStdout(), all)
 		},

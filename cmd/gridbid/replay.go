@@ -133,7 +133,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	show.stop()
 	if !f.noBound {
 		fmt.Fprintf(talk, "computing the clairvoyant bound\n")
-		c, err := boundOf(cmd.Context(), s, bound.Config{})
+		c, err := bound.Of(s, bound.Config{Stop: cmd.Context().Err})
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,6 @@ const (
 	mostModels = 64                          // of GPUs at one site
 	longestRun = 3 * protocol.MaxRun         // on the slowest GPU
 	farthest   = 4 * protocol.MaxRun         // end of a run
-	mostModels = 64                          // of GPUs at a site
 	farClock   = 5 * time.Minute             // between a speaker's clock and the market's, waits on the way included
 )
 

@@ -15,6 +15,8 @@ type Config struct {
 	Steps  int  // default 200
 	Idle   bool // bound the objective with the idle draw of nodes, not of jobs alone
 	Rounds int  // of a search for a schedule that comes near the bound; default none
+
+	Stop func() error // asked on the way, says why to go no further; nil: nobody does
 }
 
 // A Certificate proves a bound: anybody can recompute it from the scenario and
@@ -64,6 +66,7 @@ func Of(s script.Scenario, cfg Config) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
+	p.stop = cfg.Stop
 	c := Certificate{
 		Schema: 1, Scenario: s.Name, Hash: s.Hash, Seed: s.Seed, Weights: scenarios.Weights(s),
 		Idle: cfg.Idle, Jobs: len(s.Jobs), From: int64(s.Start.Floor(time.Hour)), Slot: slot,
@@ -74,6 +77,9 @@ func Of(s script.Scenario, cfg Config) (Certificate, error) {
 		known, _ := p.known(cfg.Rounds)
 		c.KnownUSD = dollars(known)
 		c.OnlineUSD, c.BlindUSD = dollars(p.online(true)), dollars(p.online(false))
+	}
+	if p.stopped() {
+		return Certificate{}, fmt.Errorf("bound: %w", p.stop())
 	}
 	c.Pools = p.announce()
 	c.BoundUSD = dollars(p.value(nil))

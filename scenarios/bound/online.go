@@ -26,7 +26,7 @@ func (p *problem) online(pay bool) float64 {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[x].arrival, p.jobs[y].arrival) })
 	k := 0
-	for hour := slotsPerHour; hour <= p.slots; hour += slotsPerHour {
+	for hour := slotsPerHour; hour <= s.end-p.slots && !p.stopped(); hour += slotsPerHour {
 		for ; k < len(order) && p.jobs[order[k]].arrival < float64(hour); k++ {
 			s.now = p.jobs[order[k]].arrival
 			s.put(order[k], pay)

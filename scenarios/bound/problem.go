@@ -12,7 +12,11 @@ type problem struct {
 	jobs  []work
 
 	constant float64 // that no policy can avoid
+
+	stop func() error // see Config; nil: nobody does
 }
+
+func (p *problem) stopped() bool { return p.stop != nil && p.stop() != nil }
 
 // rates are running sums of what a kilowatt costs at a site: sums[i] is from
 // slot 0 until the start of slot i.

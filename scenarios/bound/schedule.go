@@ -15,6 +15,7 @@ type schedule struct {
 	nodes [][]node // by pool
 	at    []place  // by job
 	now   float64  // no job is placed earlier
+	end   int      // slots that it plans
 }
 
 // A node is the thousandths of GPUs that are held in each cell of time.
@@ -32,11 +33,14 @@ type place struct {
 const cellsPerSlot = 30
 
 func newSchedule(p *problem) *schedule {
-	s := &schedule{p: p, nodes: make([][]node, len(p.pools)), at: make([]place, len(p.jobs))}
+	s := &schedule{p: p, nodes: make([][]node, len(p.pools)), at: make([]place, len(p.jobs)), end: 2 * p.slots}
+	for i := range p.jobs { // as long after the last arrival as after a day of them
+		s.end = max(s.end, int(p.jobs[i].arrival)+2*p.slots-p.slots/3)
+	}
 	for i, q := range p.pools {
 		s.nodes[i] = make([]node, int(q.GPUs)/q.Size)
 		for k := range s.nodes[i] {
-			s.nodes[i][k].held = make([]int32, p.slots*cellsPerSlot*2)
+			s.nodes[i][k].held = make([]int32, s.end*cellsPerSlot)
 		}
 	}
 	for i := range s.at {
@@ -176,6 +180,9 @@ func (s *schedule) improve(order []int, rounds int) {
 	best, _ := s.total()
 	dice := rand.New(rand.NewPCG(1, uint64(len(order))))
 	for range rounds {
+		if s.p.stopped() {
+			return
+		}
 		before := slices.Clone(s.at)
 		part := s.some(order, dice)
 		s.redo(part, dice.IntN(4) > 0)
@@ -206,7 +213,7 @@ func (s *schedule) redo(jobs []int, pay bool) {
 // some returns jobs that run within a few hours of each other, a part of them,
 // big ones first but for some luck.
 func (s *schedule) some(order []int, dice *rand.Rand) (out []int) {
-	at := dice.Float64() * float64(s.p.slots) / 2
+	at := dice.Float64() * float64(s.end) / 4
 	wide := 4 + 28*dice.Float64()
 	keep := 0.05 + 0.5*dice.Float64()
 	for _, i := range order {

@@ -1,10 +1,15 @@
 package bound
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A schedule never gives a node more than it has, costs what it says, and
@@ -54,6 +59,28 @@ func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 			t.Fatalf("the schedule says it costs %v; its jobs cost %v; the bound is %v", total, sum, bound)
 		}
 	})
+}
+
+// A week of jobs is planned to its end, though room has a price on the first days
+// alone.
+func TestAWeekIsPlannedToItsEnd(t *testing.T) {
+	s := calm(day(80))
+	s.End = s.Start.Add(7 * 24 * time.Hour)
+	for i := range s.Jobs {
+		by := time.Duration(i%7) * 24 * time.Hour
+		s.Jobs[i].Arrival, s.Jobs[i].Deadline = s.Jobs[i].Arrival.Add(by), s.Jobs[i].Deadline.Add(by)
+	}
+	s.Jobs = slices.DeleteFunc(s.Jobs, func(j protocol.Job) bool { return j.GPUs == 6 }) // fits nowhere
+	slices.SortFunc(s.Jobs, func(x, y protocol.Job) int { return cmp.Compare(x.Arrival, y.Arrival) })
+	p, err := model(s, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := p.search(40)
+	known, out := p.known(8)
+	if online := p.online(true); out > 0 || online > 3*bound || known > 3*bound {
+		t.Errorf("%d jobs find no place; all known they cost %.0f, as they arrive %.0f; the bound is %.0f", out, known, online, bound)
+	}
 }
 
 // Nobody starts a job before now, whenever it is planned anew.

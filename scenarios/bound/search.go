@@ -23,6 +23,9 @@ func (p *problem) search(steps int) float64 {
 	level, stall := math.Max(p.turnover()*ahead, 1), 0
 	value := top
 	for range steps {
+		if p.stopped() {
+			break
+		}
 		norm := 0.0
 		for i := range p.pools {
 			q := &p.pools[i]
