@@ -2,6 +2,7 @@ package bound
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -114,6 +115,53 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 	}
 }
 
+// The same with idle draw where little of it is of awake nodes: sites lose their
+// power when the only job is done, or draw more asleep than awake.
+func TestNoPolicyDrawsLessIdleThanTheBoundSays(t *testing.T) {
+	for name, change := range map[string]func(*script.Scenario, *script.Site){
+		"an outage": func(s *script.Scenario, x *script.Site) {
+			x.Outages = []script.Outage{{From: s.Start.Add(24 * time.Hour), To: s.Start.Add(96 * time.Hour)}}
+		},
+		"nodes that draw more asleep": func(_ *script.Scenario, x *script.Site) {
+			x.Host = script.Host{Idle: 10_000, Asleep: 2_000_000}
+		},
+	} {
+		s := calm(day(20))
+		s.Hash += name
+		s.Jobs = s.Jobs[1:2]
+		for i := range s.Sites {
+			change(&s, &s.Sites[i])
+		}
+		c := certify(t, s, true)
+		for _, policy := range []string{scenarios.Auction, "home-fifo"} {
+			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if with := res.Totals.ObjectiveUSD; with < c.BoundUSD {
+				t.Errorf("%s: %s does it for $%.4f; the bound is $%.4f", name, policy, with, c.BoundUSD)
+			}
+		}
+	}
+}
+
+// Who is told to stop says so, and takes no steps more than one.
+func TestASearchStopsWhenItIsTold(t *testing.T) {
+	s, enough := day(20), errors.New("enough")
+	for _, cfg := range []Config{{Steps: 100_000}, {Steps: 1, Rounds: 100_000}} {
+		asked := 0
+		cfg.Stop = func() error {
+			if asked++; asked > 3 {
+				return enough
+			}
+			return nil
+		}
+		if c, err := Of(s, cfg); !errors.Is(err, enough) || asked > 40 {
+			t.Errorf("%+v: $%v, %v after asking %d times", cfg, c.BoundUSD, err, asked)
+		}
+	}
+}
+
 func TestACertificateThatWasTouchedProvesNothing(t *testing.T) {
 	s := day(40)
 	c := certify(t, s, false)
@@ -127,6 +175,10 @@ func TestACertificateThatWasTouchedProvesNothing(t *testing.T) {
 		{"a price is below zero", func(c *Certificate) { c.Pools[0].Values = append(c.Pools[0].Values, -1) }},
 		{"it is of a later schema", func(c *Certificate) { c.Schema++ }},
 		{"it has no slots", func(c *Certificate) { c.Slot = 0 }},
+		{"its slots are no part of an hour", func(c *Certificate) { c.Slot = 40 * time.Minute }},
+		{"its slots begin later", func(c *Certificate) { c.From += 3 * 3_600_000 }},
+		{"it leaves nodes out, on which jobs run for less", func(c *Certificate) { c.Pools, c.BoundUSD = nil, c.BoundUSD+1 }},
+		{"it prices nodes twice", func(c *Certificate) { c.Pools = append(c.Pools, c.Pools[0]) }},
 	}
 	for _, tc := range tests {
 		x := c

@@ -28,8 +28,8 @@ func Check(s script.Scenario, c Certificate) (float64, error) {
 		return 0, fmt.Errorf("bound: the certificate is of scenario %.12s, not of %.12s: load the same scenario, with the same options", c.Hash, s.Hash)
 	case c.Weights != scenarios.Weights(s):
 		return 0, fmt.Errorf("bound: the certificate has other weights than the scenario")
-	case c.Slot < time.Second:
-		return 0, fmt.Errorf("bound: slot of %v: want a second at least", c.Slot)
+	case c.Slot != slot || c.From != int64(s.Start.Floor(time.Hour)):
+		return 0, fmt.Errorf("bound: slots of %v from %v: want %v from %v", c.Slot, protocol.Time(c.From), slot, s.Start.Floor(time.Hour))
 	}
 	k := checker{s: s, c: c, weights: c.Weights, network: agents.DefaultNetwork(), truth: scenarios.Truth(s.Seed)}
 	sum, err := k.open()
@@ -83,15 +83,24 @@ func (k *checker) open() (sum float64, err error) {
 		if !k.c.Idle {
 			continue
 		}
-		asleep, awake := 0.0, 0.0
+		asleep, more := 0.0, 0.0
 		for _, n := range nodes {
-			asleep += float64(n.Host.Asleep) / 1e6
-			awake += k.keeping(n)
+			least, most, _ := k.draws(n)
+			asleep += least
+			more += most
 		}
-		sum += awake * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
+		sum += more * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
 		sum += asleep * t.over(k.s.Start, meters, func(v float64) float64 { return v })
+		for _, o := range site.Outages {
+			if from, to := max(o.From, k.s.Start), min(o.To, meters); from < to {
+				sum -= asleep * t.over(from, to, func(v float64) float64 { return v })
+			}
+		}
 		sum += asleep * t.over(meters, k.end, func(v float64) float64 { return min(v, 0) })
 		sum -= float64(len(t.hours)+1) * perHour(k.weights)
+	}
+	if err := k.complete(); err != nil {
+		return 0, err
 	}
 	for _, q := range k.c.Pools {
 		for _, v := range q.Values {
@@ -104,10 +113,42 @@ func (k *checker) open() (sum float64, err error) {
 	return sum, nil
 }
 
-// keeping returns the kilowatts that a node draws more awake than asleep.
-func (k *checker) keeping(n fleet.Node) float64 {
+// draws returns the kilowatts that a node with power draws at least, how much
+// more at most, and how much more awake.
+func (k *checker) draws(n fleet.Node) (least, most, awake float64) {
 	gpu, _ := power.Default().Lookup(n.Model)
-	return float64(n.Host.Idle(gpu, n.GPUs)-n.Host.Asleep) / 1e6
+	idle := n.Host.Idle(gpu, n.GPUs)
+	low := min(n.Host.Asleep, idle)
+	return float64(low) / 1e6, float64(max(n.Host.Asleep, idle)-low) / 1e6, float64(idle-low) / 1e6
+}
+
+// complete sees that the certificate prices each kind of node, and once: no job
+// would be looked at on one that it left out, and the least of all would seem
+// higher than it is.
+func (k *checker) complete() error {
+	type kind struct {
+		site, model string
+		size        int
+	}
+	open := make(map[kind]bool)
+	for i, site := range k.s.Sites {
+		for _, n := range k.nodes[i] {
+			if n.GPUs > 0 {
+				open[kind{site.Name, n.Model, n.GPUs}] = true
+			}
+		}
+	}
+	for _, q := range k.c.Pools {
+		x := kind{q.Site, q.Model, q.Size}
+		if !open[x] {
+			return fmt.Errorf("bound: the certificate prices %s %s of %d twice, or the scenario has none", q.Site, q.Model, q.Size)
+		}
+		delete(open, x)
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("bound: the certificate has no price for %d kinds of node of the scenario: it proves nothing", len(open))
+	}
+	return nil
 }
 
 // gpus counts the GPUs of a pool in the scenario, whatever the certificate says.
@@ -203,7 +244,8 @@ func (k *checker) runs(i int, site script.Site, j protocol.Job, w fleet.Way) (ou
 		x.room = q.Values
 		if k.c.Idle {
 			n := k.nodes[i][slices.IndexFunc(k.nodes[i], func(n fleet.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })]
-			x.part = k.keeping(n) * float64(j.GPU()) / 1000 / float64(q.Size)
+			_, _, awake := k.draws(n)
+			x.part = awake * float64(j.GPU()) / 1000 / float64(q.Size)
 		}
 		out = append(out, x)
 	}

@@ -84,10 +84,12 @@ func (m *modeller) site(i int, site script.Site) error {
 	}
 	known := make(map[kind]int)
 	for _, n := range nodes {
-		asleep += kilowatts(n.Host.Asleep)
 		gpu, _ := table.Lookup(n.Model)
-		more := kilowatts(n.Host.Idle(gpu, n.GPUs) - n.Host.Asleep)
-		awake += more
+		idle := n.Host.Idle(gpu, n.GPUs)
+		least := min(n.Host.Asleep, idle) // a scenario may say that a node draws less awake
+		asleep += kilowatts(least)
+		more := kilowatts(idle - least)
+		awake += kilowatts(max(n.Host.Asleep, idle) - least)
 		if n.GPUs == 0 {
 			continue
 		}
@@ -108,6 +110,11 @@ func (m *modeller) site(i int, site script.Site) error {
 		r := m.p.sites[i]
 		start, until := m.slotOf(m.script.Start), m.slotOf(scenarios.Metered(m.script))
 		m.p.constant += float64(asleep * (at(r.all, until) - at(r.all, start)))
+		for _, o := range site.Outages { // in which no machine draws anything
+			if from, to := max(m.slotOf(o.From), start), min(m.slotOf(o.To), until); from < to {
+				m.p.constant -= float64(asleep * (at(r.all, to) - at(r.all, from)))
+			}
+		}
 		// A replay may go on; hours in which sleeping earns may or may not be in it.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - at(r.less, until)))
 		m.p.constant -= float64(len(r.all)) / 4 * perHour(m.weights)
