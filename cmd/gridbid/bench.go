@@ -156,6 +156,9 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(out, func(x script.Scenario) bool { return x.Hash == s.Hash }) {
+			return fmt.Errorf("bench: %s with seed %d is named twice: it would count twice", s.Name, s.Seed)
+		}
 		out = append(out, s)
 		if !f.stress {
 			return nil

@@ -56,7 +56,7 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 
 func TestBenchDaysSaysWhatItDoesNotKnow(t *testing.T) {
 	for _, args := range [][]string{
-		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"no-such-day"},
+		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"--seeds", "1,1", "six-regions"}, {"six-regions", "six-regions"}, {"no-such-day"},
 	} {
 		if _, _, err := execute(newBenchCommand(), append([]string{"days", "--out", t.TempDir()}, args...)...); !errors.As(err, new(badInput)) {
 			t.Errorf("bench days %v: %v; want bad input", args, err)
