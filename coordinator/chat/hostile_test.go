@@ -119,3 +119,20 @@ func FuzzAsk(f *testing.F) {
 		}
 	})
 }
+
+// A window of ages would be gone through by seconds, and nobody else looks at the
+// run meanwhile.
+func TestAWindowOfAgesIsRefused(t *testing.T) {
+	l := day().log()
+	for _, q := range []string{
+		"what happened from 1700-01-01T00:00:00Z to 2022-04-14T00:00:00Z", "what happened from 0001-01-01 to 9999-12-31",
+		"compare with the day before from 1700-01-01T00:00:00Z to 2022-04-14T00:00:00Z",
+	} {
+		if a := l.Ask(q); a.Kind != "unclear" || !strings.Contains(a.Text[0], "window") {
+			t.Errorf("%s: %s %q; want it refused", q, a.Kind, a.Text)
+		}
+	}
+	if a := l.Ask("what happened from 1950-01-01T00:00:00Z to 2022-04-14T00:00:00Z"); a.Kind != "answer" {
+		t.Errorf("a long window: %s %q", a.Kind, a.Text)
+	}
+}

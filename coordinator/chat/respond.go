@@ -113,11 +113,17 @@ func (l *Log) check(q Query) *Answer {
 	if most := 30 * 24 * time.Hour; q.Long > most || q.Within > most {
 		return unclear("A length of time goes up to 30 days here.")
 	}
+	if q.To-q.From > century {
+		return unclear("A window of time goes up to 100 years here.")
+	}
 	if q.At != 0 && (q.At < l.first || q.At > l.last) || q.To != 0 && (q.To <= l.first || q.From > l.last || q.From >= q.To) {
 		return missing("That time is not in the record, which goes from %s to %s UTC.", phrase.Clock(l.first), phrase.Clock(l.last))
 	}
 	return nil
 }
+
+// century is the longest window of time that is gone through: 36,525 days.
+const century = protocol.Time(36_525 * 86_400_000)
 
 // absences are what this federation has not, by what is asked.
 var absences = map[string]string{
