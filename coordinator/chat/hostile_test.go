@@ -136,3 +136,20 @@ func TestAWindowOfAgesIsRefused(t *testing.T) {
 		t.Errorf("a long window: %s %q", a.Kind, a.Text)
 	}
 }
+
+// What is too long to be read is not read: neither as several questions, nor as
+// what a few words change of the last one.
+func TestALongTextIsNotRead(t *testing.T) {
+	l := day().log()
+	for _, text := range []string{strings.Repeat("zq ", 20_000), strings.Repeat("zq? ", 20_000)} {
+		talk := l.Talk()
+		talk.After(Query{Ask: "bill"})
+		for name, ask := range map[string]func(string) Answer{"alone": l.Ask, "in a talk": talk.Ask} {
+			var a Answer
+			n := testing.AllocsPerRun(1, func() { a = ask(text) })
+			if a.Kind != "unclear" || n > 1000 {
+				t.Errorf("%.8q, %s: %s %.100q with %v allocations; want it refused unread", text, name, a.Kind, a.Text, n)
+			}
+		}
+	}
+}

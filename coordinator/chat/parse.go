@@ -14,8 +14,19 @@ import (
 // mostAsked bounds a question, in bytes.
 const mostAsked = 2000
 
+// tooLong refuses a text before any of it is read; nil if it is short enough.
+func tooLong(question string) *Answer {
+	if len(question) <= mostAsked {
+		return nil
+	}
+	return unclear(fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question)))
+}
+
 // Ask answers a question in plain words, or several that one text asks.
 func (l *Log) Ask(question string) Answer {
+	if back := tooLong(question); back != nil {
+		return *back
+	}
 	if a, ok := l.Talk().several(question); ok {
 		return a
 	}
@@ -78,8 +89,8 @@ func (l *Log) parse(question string) (Query, slips, *Answer) {
 
 // into reads a question into r.
 func (l *Log) into(question string, r *reading) (Query, *Answer) {
-	if len(question) > mostAsked {
-		return Query{}, &Answer{Kind: "unclear", Text: []string{fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question))}}
+	if back := tooLong(question); back != nil {
+		return Query{}, back
 	}
 	r.joined = strings.Contains(question, ",")
 	if back := r.read(l, l.names().split(question)); back != nil {

@@ -79,7 +79,7 @@ func (s *Session) several(text string) (Answer, bool) {
 		parts = clauses(text)
 	}
 	parts = slices.DeleteFunc(parts, s.log.idle)
-	if len(parts) < 2 || len(parts) > mostParts || len(text) > mostAsked {
+	if len(parts) < 2 || len(parts) > mostParts {
 		return Answer{}, false
 	}
 	before := *s
