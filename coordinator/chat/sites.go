@@ -24,11 +24,11 @@ func (s *site) seen(at protocol.Time) (outlook, bool) {
 
 // value returns a series' value at an instant.
 func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
-	i := int(at.Floor(time.Hour)-o.From) / int(time.Hour.Milliseconds())
-	if at < o.From || i >= len(series) {
+	hour := at.Floor(time.Hour)
+	if at < o.From || hour >= o.From.Add(time.Duration(len(series))*time.Hour) { // a site may say any time: no difference yet
 		return v, false
 	}
-	return series[i], true
+	return series[int(hour-o.From)/int(time.Hour.Milliseconds())], true
 }
 
 // grid lists a quantity of every site's grid, the least first.

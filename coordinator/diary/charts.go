@@ -205,8 +205,12 @@ func (s *site) intensity(from, to protocol.Time) []float64 {
 	}
 	for _, o := range s.outlooks {
 		for i := range o.Carbon {
-			k := int(o.From.Add(time.Duration(i)*time.Hour).Sub(from) / time.Hour)
-			if o.From.Add(time.Duration(i)*time.Hour) < from || k < 0 || k >= len(values) || current[k] && i > 0 { // a span may overflow
+			hour := o.From.Add(time.Duration(i) * time.Hour)
+			if hour < from || hour >= to {
+				continue
+			}
+			k := int(hour.Sub(from) / time.Hour)
+			if k >= len(values) || current[k] && i > 0 {
 				continue
 			}
 			values[k], current[k] = o.value("carbon", i), i == 0
@@ -221,31 +225,38 @@ func (d *Diary) job(id protocol.JobID) (scene.Chart, error) {
 	if !ok || life == nil {
 		return nil, fmt.Errorf("diary: no job %q is in this run", phrase.Clean(string(id)))
 	}
-	began := min(r.Job.Arrival, life.submitted)
-	from, to := began.Floor(time.Hour), max(life.end, r.Job.Deadline, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
-	to = min(to, max(life.end, began).Ceil(time.Hour).Add(48*time.Hour))
+	run := life.last()
+	began, ended, due := sane(min(r.Job.Arrival, life.submitted)), sane(run.end), sane(r.Job.Deadline)
+	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
+	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
 	l := scene.Lines{
 		Title: "The day of " + phrase.Clean(string(id)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
 		Start: from, End: to,
 		Rules: []scene.Rule{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
 	for i, name := range d.names() {
-		if able(r, name) || name == life.site {
+		if able(r, name) || name == run.site {
 			l.Series = append(l.Series, scene.Values{Name: phrase.Clean(name), Of: d.sites[name].intensity(from, to), Ink: scene.Nth(i)})
 		}
-		if name == life.site && life.start != 0 {
-			end := life.end
+		if name == run.site && run.start != 0 && run.lost == 0 {
+			end := run.end
 			if end == 0 {
 				end = d.last
 			}
 			l.Bands = []scene.Band{
-				{From: began, To: life.start, Name: "waits", Ink: scene.Muted},
-				{From: life.start, To: max(end, life.start), Name: "runs at " + phrase.Clean(name), Ink: scene.Nth(i)},
+				{From: began, To: run.start, Name: "waits", Ink: scene.Muted},
+				{From: run.start, To: max(end, run.start), Name: "runs at " + phrase.Clean(name), Ink: scene.Nth(i)},
 			}
 		}
 	}
 	return l, nil
 }
+
+// mostOfJob bounds the time that a chart of one job goes through.
+const mostOfJob = 100 * 24 * time.Hour
+
+// sane returns an instant that can be reckoned with: clocks may say anything.
+func sane(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) }
 
 // able reports whether a site ever offered the job an option.
 func able(r record.JobRecord, site string) bool {

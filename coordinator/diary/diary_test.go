@@ -240,3 +240,181 @@ func TestAlternativesAreNotStacked(t *testing.T) {
 		}
 	}
 }
+
+// A clock may say anything. What is drawn and told of it stays small, and nothing
+// breaks.
+func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
+	for _, far := range []protocol.Time{math.MinInt64, math.MinInt64 / 2, -1, 1, 1 << 45, math.MaxInt64 / 2, math.MaxInt64} {
+		for name, lie := range map[string]func(*protocol.Message){
+			"a grid's hours": func(m *protocol.Message) {
+				if b, ok := m.Body.(protocol.Offer); ok && m.From == protocol.Agent("oslo") {
+					b.Grid.From = far
+					m.Body = b
+				}
+			},
+			"a job's end": func(m *protocol.Message) {
+				if b, ok := m.Body.(protocol.Done); ok {
+					b.Ended = far
+					m.Body = b
+				}
+			},
+			"a job's start": func(m *protocol.Message) {
+				if b, ok := m.Body.(protocol.Done); ok {
+					b.Started = far
+					m.Body = b
+				}
+			},
+			"a job's arrival": func(m *protocol.Message) {
+				if b, ok := m.Body.(protocol.Submit); ok {
+					b.Job.Arrival = far
+					m.Body = b
+				}
+			},
+		} {
+			day := diarytest.Day(4, 10*time.Minute)
+			for i := range day {
+				lie(&day[i])
+			}
+			d := read(day)
+			for _, c := range diary.Charts() {
+				chart, err := d.Draw(diary.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon intensity"})
+				if err != nil {
+					continue // policies were not replayed
+				}
+				if n := len(chart.Draw(600).Marks); n > 20_000 {
+					t.Errorf("%s at %d: the chart %s has %d marks", name, far, c[0], n)
+				}
+			}
+			first, last := d.Span()
+			d.At(first)
+			d.At(last)
+			for _, q := range []string{"carbon intensity", "price at 00:20", "greenest site", "when will oslo be greenest in the next 24 h?", "forecast oslo", "forecast error", "carbon by hour", "what happened"} {
+				d.Ask(q, "")
+			}
+		}
+	}
+}
+
+// retold has each site say again what it says until it is answered.
+func retold(day []protocol.Message) (all []protocol.Message) {
+	mouths := make(map[protocol.Party]*protocol.Mouth)
+	for _, m := range day {
+		if mouths[m.From] == nil {
+			mouths[m.From] = &protocol.Mouth{Who: m.From}
+		}
+		times := 1
+		switch m.Body.(type) {
+		case protocol.Done, protocol.Accept, protocol.Hello:
+			times = 3
+		}
+		for range times {
+			all = append(all, mouths[m.From].Say(m.At, m.To, m.Body))
+		}
+	}
+	return all
+}
+
+// A site says that a job is done until it is answered; its bill counts once.
+func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
+	day := diarytest.Day(20, 10*time.Minute)
+	once, again := read(day), read(retold(day))
+	_, last := once.Span()
+	a, b := once.At(last), again.At(last)
+	if a.Energy != b.Energy || a.Carbon != b.Carbon || a.Money != b.Money || a.Late != b.Late || a.Ended != b.Ended {
+		t.Errorf("said again, the day took %d mJ, %d mg, %d and %d jobs ended; want %d, %d, %d and %d", b.Energy, b.Carbon, b.Money, b.Ended, a.Energy, a.Carbon, a.Money, a.Ended)
+	}
+}
+
+// A stage is a run of one job that is sold more than once.
+type stage struct {
+	now    protocol.Time
+	mouths map[protocol.Party]*protocol.Mouth
+	d      *diary.Diary
+}
+
+func (s *stage) say(from, to protocol.Party, b protocol.Body) {
+	if s.mouths[from] == nil {
+		s.mouths[from] = &protocol.Mouth{Who: from}
+	}
+	s.d.Add(s.mouths[from].Say(s.now, to, b))
+	s.now = s.now.Add(time.Minute)
+}
+
+func (s *stage) award(site string, epoch uint64) {
+	s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{Job: "j", Epoch: epoch, Option: protocol.Option{Start: s.now}})
+	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: epoch, Start: s.now})
+}
+
+func sold() *stage {
+	s := &stage{now: diarytest.Midnight, mouths: make(map[protocol.Party]*protocol.Mouth), d: diary.New(nil)}
+	for _, site := range diarytest.Sites {
+		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Hello{Site: site})
+	}
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 2, Share: 1000, Arrival: s.now, Deadline: s.now.Add(9 * time.Hour)}})
+	return s
+}
+
+// held returns how many GPUs a site held at an instant, and what the job did.
+func (s *stage) held(site string, at protocol.Time) string {
+	now := s.d.At(at)
+	for _, x := range now.Sites {
+		if x.Name == site {
+			return fmt.Sprintf("%d held, %d waiting, %d running, %d ended", x.Held/1000, now.Waiting, now.Running, now.Ended)
+		}
+	}
+	return "no such site"
+}
+
+// A job that was paused and sold again was where it was before.
+func TestAJobThatIsSoldAgainWasWhereItWas(t *testing.T) {
+	s := sold()
+	s.award("oslo", 1)
+	began := s.now
+	s.now = s.now.Add(2 * time.Hour)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 1, Started: began, Ended: s.now, Left: time.Hour, Energy: 7})
+	paused := s.now
+	s.now = s.now.Add(time.Hour)
+	s.award("lyon", 2)
+	again := s.now
+	s.now = s.now.Add(time.Hour)
+	s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 2, Started: again, Ended: s.now, Energy: 5})
+	for _, tc := range []struct {
+		site string
+		at   protocol.Time
+		want string
+	}{
+		{"oslo", began.Add(time.Hour), "2 held, 0 waiting, 1 running, 0 ended"},
+		{"oslo", paused.Add(time.Minute), "0 held, 1 waiting, 0 running, 0 ended"},
+		{"lyon", again.Add(time.Minute), "2 held, 0 waiting, 1 running, 0 ended"},
+		{"lyon", s.now, "0 held, 0 waiting, 0 running, 1 ended"},
+	} {
+		if got := s.held(tc.site, tc.at); got != tc.want {
+			t.Errorf("%s at %s: %s; want %s", tc.site, tc.at, got, tc.want)
+		}
+	}
+	c, err := s.d.Draw(diary.Drawing{Chart: "day"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, v := range c.(scene.Lines).Series[1].Of { // oslo's
+		sum += v
+	}
+	if math.Abs(sum-4) > 0.1 {
+		t.Errorf("oslo held %v GPU-hours by the chart; want 4", sum)
+	}
+}
+
+// A site that gave a job back says so until it is answered. What it says late is
+// not of the award after that.
+func TestADeclineIsOfItsAward(t *testing.T) {
+	s := sold()
+	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.Option{Start: s.now}})
+	no := protocol.Decline{Job: "j", Epoch: 1, Why: protocol.Reason{Code: protocol.RoomGone}}
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, no)
+	s.award("oslo", 2)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, no)
+	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
+		t.Errorf("oslo: %s; want %s", got, want)
+	}
+}

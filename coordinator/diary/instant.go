@@ -83,9 +83,6 @@ func (d *Diary) observe(m protocol.Message) {
 		s := d.site(from)
 		s.meters = append(s.meters, meter{m.At, b.Hour, b.Total})
 		d.spend(m.At, b.Idle, false)
-	case protocol.Done:
-		l := d.jobs[b.Job]
-		d.spend(m.At, protocol.Bill{Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}, l != nil && b.Ended > l.deadline)
 	}
 }
 
@@ -144,8 +141,9 @@ func (d *Diary) At(at protocol.Time) Instant {
 		}
 	}
 	for _, l := range d.lives {
-		i, there := place[l.site]
-		switch l.at(at) {
+		state, site := l.at(at)
+		i, there := place[site]
+		switch state {
 		case "waiting":
 			now.Waiting++
 		case "planned":

@@ -6,36 +6,66 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A life is when a job passed from one state to the next; zero: not yet. A
-// federation does not tell its coordinator when a job starts, so a start is
-// what was planned until something better is known; told keeps what was known
-// when, so that an instant is shown as it was seen then.
+// A life is what became of a job: a term for each of its awards.
 type life struct {
-	told                        []told
-	id                          protocol.JobID
-	gpu                         protocol.Milli
-	site                        string
-	deadline                    protocol.Time
-	submitted, awarded, refused protocol.Time
-	start, end                  protocol.Time
+	id                           protocol.JobID
+	gpu                          protocol.Milli
+	deadline, submitted, refused protocol.Time // refused: zero is not yet
+	terms                        []*term       // as awarded
+}
+
+// A term is a job's time with one site. A federation does not tell its
+// coordinator when a job starts, so a start is what was planned until something
+// better is known; told keeps what was known when, so that an instant is shown as
+// it was seen then. Instants are zero until they come.
+type term struct {
+	site    string
+	epoch   uint64
+	awarded protocol.Time
+	lost    protocol.Time // given back, or taken away
+	told    []told
+	start   protocol.Time
+	end     protocol.Time
+	done    bool // its bill was counted
+	left    bool // it ended in a pause, and the rest is to be sold
 }
 
 // A told is a start as it was known from an instant on.
 type told struct{ from, start protocol.Time }
 
-func (l *life) starts(now, start protocol.Time) {
-	l.start = start
-	l.told = append(l.told, told{now, start})
+func (x *term) starts(now, start protocol.Time) {
+	x.start = start
+	x.told = append(x.told, told{now, start})
 }
 
 // known returns the start as it was known at an instant; 0: not at all.
-func (l *life) known(t protocol.Time) (start protocol.Time) {
-	for _, x := range l.told {
-		if x.from <= t {
-			start = x.start
+func (x *term) known(t protocol.Time) (start protocol.Time) {
+	for _, k := range x.told {
+		if k.from <= t {
+			start = k.start
 		}
 	}
 	return start
+}
+
+// last returns the newest term; the zero term if there is none.
+func (l *life) last() *term {
+	if n := len(l.terms); n > 0 {
+		return l.terms[n-1]
+	}
+	return new(term)
+}
+
+// of returns the term that a site was awarded in an epoch; nil if there is none.
+// What a site says is said again until it is answered, so it may be of one that is
+// over.
+func (l *life) of(from protocol.Party, epoch uint64) *term {
+	for _, x := range l.terms {
+		if x.epoch == epoch && x.site == from.Site() {
+			return x
+		}
+	}
+	return nil
 }
 
 func (d *Diary) live(m protocol.Message) {
@@ -47,68 +77,106 @@ func (d *Diary) live(m protocol.Message) {
 			d.lives = append(d.lives, l)
 		}
 	case protocol.Award:
-		if l := d.jobs[b.Job]; l != nil {
-			l.site, l.awarded, l.end = m.To.Site(), m.At, 0
-			l.starts(m.At, max(b.Option.Start, m.At))
+		if l := d.jobs[b.Job]; l != nil && l.of(m.To, b.Epoch) == nil {
+			x := &term{site: m.To.Site(), epoch: b.Epoch, awarded: m.At}
+			x.starts(m.At, max(b.Option.Start, m.At))
+			l.terms = append(l.terms, x)
 		}
 	case protocol.Decline:
-		if l := d.jobs[b.Job]; l != nil && l.site == m.From.Site() {
-			l.site, l.awarded = "", 0
-			l.starts(m.At, 0)
+		if x := d.term(m.From, b.Job, b.Epoch); x != nil && x.lost == 0 {
+			x.lost = m.At
+		}
+	case protocol.Gone:
+		for _, l := range d.lives {
+			if x := l.last(); m.From == protocol.Desk && x.site == b.Site && x.lost == 0 && !x.done {
+				x.lost = m.At
+			}
 		}
 	case protocol.Refuse:
 		if l := d.jobs[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
 			l.refused = m.At
 		}
 	case protocol.Accept:
-		if l := d.jobs[b.Job]; l != nil && l.site == m.From.Site() {
-			l.starts(m.At, max(b.Start, m.At))
+		if x := d.term(m.From, b.Job, b.Epoch); x != nil && !x.done {
+			x.starts(m.At, max(b.Start, m.At))
 		}
 	case protocol.Started:
-		if l := d.jobs[b.Job]; l != nil {
-			l.starts(m.At, m.At)
+		if x := d.at(m.From, b.Job); x != nil {
+			x.starts(m.At, m.At)
 		}
 	case protocol.Exited:
-		if l := d.jobs[b.Job]; l != nil {
-			l.end = m.At
+		if x := d.at(m.From, b.Job); x != nil {
+			x.end = m.At
 		}
 	case protocol.Done:
-		if l := d.jobs[b.Job]; l != nil {
-			l.site, l.end = m.From.Site(), b.Ended
-			l.starts(m.At, b.Started)
-		}
+		d.over(m, b)
 	}
+}
+
+// term returns a job's term with the site that speaks, by epoch; nil if there is
+// none.
+func (d *Diary) term(from protocol.Party, id protocol.JobID, epoch uint64) *term {
+	if l := d.jobs[id]; l != nil {
+		return l.of(from, epoch)
+	}
+	return nil
+}
+
+// at returns a job's newest term, if it is with the site of the hands that speak.
+func (d *Diary) at(hands protocol.Party, id protocol.JobID) *term {
+	if l := d.jobs[id]; l != nil && l.last().site == hands.Site() && len(l.terms) > 0 {
+		return l.last()
+	}
+	return nil
+}
+
+// over ends a term, and counts what it took: once, however often it is said.
+func (d *Diary) over(m protocol.Message, b protocol.Done) {
+	x := d.term(m.From, b.Job, b.Epoch)
+	if x == nil || x.done || x.lost != 0 {
+		return
+	}
+	x.done, x.left, x.end = true, b.Left > 0, b.Ended
+	x.starts(m.At, b.Started)
+	d.spend(m.At, protocol.Bill{Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}, b.Left == 0 && b.Ended > d.jobs[b.Job].deadline)
 }
 
 // at returns the state of a job at an instant: "", "waiting", "planned",
-// "running", "ended" or "refused".
-func (l *life) at(t protocol.Time) string {
+// "running", "ended" or "refused", and the site that it is with.
+func (l *life) at(t protocol.Time) (state, site string) {
 	switch {
 	case l.submitted > t:
-		return ""
+		return "", ""
 	case l.refused != 0 && l.refused <= t:
-		return "refused"
-	case l.awarded == 0 || l.awarded > t:
-		return "waiting"
-	case l.known(t) == 0 || l.known(t) > t:
-		return "planned"
-	case l.end == 0 || l.end > t:
-		return "running"
+		return "refused", ""
 	}
-	return "ended"
+	var x *term
+	for _, one := range l.terms {
+		if one.awarded <= t {
+			x = one
+		}
+	}
+	switch {
+	case x == nil, x.lost != 0 && x.lost <= t:
+		return "waiting", ""
+	case x.known(t) == 0 || x.known(t) > t:
+		return "planned", x.site
+	case x.end == 0 || x.end > t:
+		return "running", x.site
+	case x.left:
+		return "waiting", ""
+	}
+	return "ended", x.site
 }
 
-// held returns the thousandths of a GPU times milliseconds that the job held
-// in [from, to), as far as the record goes.
-func (l *life) held(from, to, last protocol.Time) int64 {
-	if l.start == 0 || l.awarded == 0 {
-		return 0
-	}
-	end := l.end
+// held returns the thousandths of a GPU times milliseconds that a term held in
+// [from, to), as far as the record goes.
+func (x *term) held(gpu protocol.Milli, from, to, last protocol.Time) int64 {
+	end := x.end
 	if end == 0 {
 		end = last
 	}
-	return int64(l.gpu) * max(0, int64(min(end, to)-max(l.start, from)))
+	return int64(gpu) * max(0, int64(min(end, to)-max(x.start, from)))
 }
 
 // busy returns the GPUs that a site held, as the mean of each step.
@@ -116,15 +184,17 @@ func (d *Diary) busy(site string, from, to protocol.Time, step time.Duration) []
 	width := protocol.Time(step.Milliseconds())
 	sums := make([]int64, (to-from+width-1)/width)
 	for _, l := range d.lives {
-		if l.site != site || l.start == 0 {
-			continue
-		}
-		for i := max(0, int((l.start-from)/width)); i < len(sums); i++ {
-			at := from + protocol.Time(i)*width
-			if l.end != 0 && at >= l.end {
-				break
+		for _, x := range l.terms {
+			if x.site != site || x.start == 0 || x.lost != 0 {
+				continue
 			}
-			sums[i] += l.held(at, at+width, d.last)
+			for i := max(0, int((x.start-from)/width)); i < len(sums); i++ {
+				at := from + protocol.Time(i)*width
+				if x.end != 0 && at >= x.end {
+					break
+				}
+				sums[i] += x.held(l.gpu, at, at+width, d.last)
+			}
 		}
 	}
 	var mean []float64
