@@ -5,13 +5,15 @@
 // Promises: every tool only reads; none reaches beyond the run; a figure is what
 // coordinator/chat and coordinator/decision computed, with the ids of the
 // decisions it comes from; a call that its client gives up ends, and every call
-// ends in a minute; names in a run are data, and clients are told so.
+// ends in a minute; one that breaks is an error, and no other call's; names in a
+// run are data, and clients are told so.
 //
 // The official SDK does the protocol, on standard input and output or over HTTP.
 package mcp
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -60,9 +62,14 @@ func offer[In any](s *sdk.Server, name, about string, do func(context.Context, I
 	sdk.AddTool(s, &sdk.Tool{
 		Name: name, Description: about,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
-	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (r *sdk.CallToolResult, data any, err error) {
 		ctx, stop := context.WithTimeout(ctx, patience)
 		defer stop()
+		defer func() {
+			if v := recover(); v != nil { // the SDK would let it end the program, and with it the market that serves this
+				r, data, err = nil, nil, fmt.Errorf("mcp: %s broke, which is a fault of this program: %v", name, v)
+			}
+		}()
 		return do(ctx, in)
 	})
 }

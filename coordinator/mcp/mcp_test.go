@@ -331,3 +331,21 @@ func TestDecisionsHaveAddresses(t *testing.T) {
 		t.Errorf("%v, %+v", err, p)
 	}
 }
+
+// A call that breaks is an error of that call, and ends neither the program, which
+// may be a market, nor the next one.
+func TestACallThatBreaksEndsAlone(t *testing.T) {
+	run := said(10)
+	_ = run.Look(context.Background(), func(d *diary.Diary) {
+		d.Set(chat.Stage{Play: func(chat.Day) (chat.Rehearsal, error) { panic("a broken stage") }})
+	})
+	for transport, c := range clients(t, run) {
+		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "counterfactual", Arguments: args{"change": "without-site", "site": "oslo"}})
+		if err != nil || !r.IsError || !strings.Contains(text(r), "a broken stage") {
+			t.Errorf("%s: %v, %+v; want an error of the tool", transport, err, r)
+		}
+		if r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "sites"}); err != nil || r.IsError {
+			t.Errorf("%s: the next call: %v", transport, err)
+		}
+	}
+}
