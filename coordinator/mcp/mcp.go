@@ -46,10 +46,12 @@ func New(run *follow.Run, version string) *sdk.Server {
 func Serve(ctx context.Context, s *sdk.Server) error { return s.Run(ctx, &sdk.StdioTransport{}) }
 
 // HTTP returns a handler that speaks over HTTP, each request by itself. Whoever
-// mounts it decides who may speak.
+// mounts it decides who may speak, and for which host: a proxy on this machine
+// asks for its own.
 func HTTP(s *sdk.Server) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,
+		DisableLocalhostProtection: true,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"image/png"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -347,5 +348,29 @@ func TestACallThatBreaksEndsAlone(t *testing.T) {
 		if r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "sites"}); err != nil || r.IsError {
 			t.Errorf("%s: the next call: %v", transport, err)
 		}
+	}
+}
+
+// Behind a proxy on the same machine, a call comes from loopback and asks for the
+// proxy's name. Who may ask, and by which name, is for whoever mounts the handler.
+func TestACallMayComeThroughAProxy(t *testing.T) {
+	s := httptest.NewServer(HTTP(New(said(3), "test")))
+	defer s.Close()
+	r, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "gridbid.example"
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	client := &http.Client{Transport: new(http.Transport)}
+	defer client.CloseIdleConnections()
+	a, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if body, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusOK || !strings.Contains(string(body), "explain_decision") {
+		t.Errorf("%s: %.200s; want the tools", a.Status, body)
 	}
 }
