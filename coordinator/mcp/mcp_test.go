@@ -374,3 +374,35 @@ func TestACallMayComeThroughAProxy(t *testing.T) {
 		t.Errorf("%s: %.200s; want the tools", a.Status, body)
 	}
 }
+
+// A sum from an instant on, or until one, is of that time and not of the record.
+func TestATimeMayHaveOneEnd(t *testing.T) {
+	c := clients(t, said(30))["pipe"]
+	jobs := func(in args) (n float64) {
+		in["metric"] = "carbon"
+		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "totals", Arguments: in})
+		if err != nil || r.IsError {
+			t.Fatalf("%v: %v, %s", in, err, text(r))
+		}
+		raw, _ := json.Marshal(r.StructuredContent)
+		var a struct {
+			Figures []struct {
+				Subject, Name string
+				Value         float64
+			}
+		}
+		if err := json.Unmarshal(raw, &a); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Figures {
+			if f.Subject == "run" && f.Name == "jobs" {
+				n = f.Value
+			}
+		}
+		return n
+	}
+	all, before, after := jobs(args{}), jobs(args{"to": "2026-03-11T03:00:00Z"}), jobs(args{"from": "2026-03-11T03:00:00Z"})
+	if all != 30 || before == 0 || after == 0 || before+after != all {
+		t.Errorf("%v jobs ended before 3 and %v after, of %v", before, after, all)
+	}
+}

@@ -45,8 +45,8 @@ type (
 		By      string `json:"by,omitempty" jsonschema:"site, tenant, job or hour"`
 		Site    string `json:"site,omitempty"`
 		Tenant  string `json:"tenant,omitempty"`
-		From    string `json:"from,omitempty" jsonschema:"RFC 3339; the whole record without"`
-		To      string `json:"to,omitempty" jsonschema:"RFC 3339"`
+		From    string `json:"from,omitempty" jsonschema:"RFC 3339; the begin of the record without"`
+		To      string `json:"to,omitempty" jsonschema:"RFC 3339; the end of the record without"`
 		Picture bool   `json:"picture,omitempty"`
 	}
 	place struct {
@@ -85,7 +85,16 @@ func (d desk) questions(s *sdk.Server) {
 			if err := errors.Join(err, err2); err != nil {
 				return nil, nil, err
 			}
-			return d.query(ctx, in.Picture, target{}, chat.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to})
+			return d.say(ctx, in.Picture, func(y *diary.Diary) chat.Answer {
+				q := chat.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
+				switch first, last := y.Span(); { // a time has two ends in words
+				case from != 0 && to == 0:
+					q.To = last + 1
+				case from == 0 && to != 0:
+					q.From = first
+				}
+				return y.Ask(q.String(), "")
+			})
 		})
 	offer(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
 		return d.query(ctx, false, target{}, chat.Query{Ask: "policies"})
