@@ -36,6 +36,9 @@ type (
 	}
 )
 
+// atOnce bounds the decisions that one call is told of.
+const atOnce = 100
+
 // An entry is a decision in a list.
 type entry struct {
 	Position uint64 `json:"position"` // how many messages of the run were read with it
@@ -48,7 +51,8 @@ type entry struct {
 	Why      string `json:"why"`
 }
 
-// A list is decisions, and where the run had come when they were listed.
+// A list is decisions, and up to where they go: where the run had come, unless
+// there were too many for one list of what comes after a position.
 type list struct {
 	Decisions []entry `json:"decisions"`
 	Position  uint64  `json:"position"`
@@ -160,8 +164,11 @@ func (d desk) wait(ctx context.Context, in next) (*sdk.CallToolResult, any, erro
 		l := list{Decisions: []entry{}}
 		more, err := d.run.Changed(ctx, func(y *diary.Diary) {
 			l.Position = y.Read()
-			for _, e := range y.Since(in.After, 100) {
+			for _, e := range y.Since(in.After, atOnce) {
 				l.Decisions = append(l.Decisions, listed(e))
+			}
+			if n := len(l.Decisions); n == atOnce { // there may be more: whoever asks again goes on here
+				l.Position = l.Decisions[n-1].Position
 			}
 		})
 		if err != nil {

@@ -406,3 +406,27 @@ func TestATimeMayHaveOneEnd(t *testing.T) {
 		t.Errorf("%v jobs ended before 3 and %v after, of %v", before, after, all)
 	}
 }
+
+// Whoever asks for what came after the position that he was given last is told
+// every decision, however many there were at once.
+func TestWaitingSkipsNothing(t *testing.T) {
+	run := said(300)
+	c, want := clients(t, run)["pipe"], 0
+	_ = run.Look(context.Background(), func(d *diary.Diary) { want = len(d.Since(0, 1<<20)) })
+	seen := make(map[string]bool)
+	for after := 0; len(seen) < want; {
+		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "wait_for_decisions", Arguments: args{"after": after}})
+		if err != nil || r.IsError {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		raw, _ := json.Marshal(r.StructuredContent)
+		var l list
+		if err := json.Unmarshal(raw, &l); err != nil || len(l.Decisions) == 0 {
+			t.Fatalf("after %d there is nothing (%v), and %d of %d decisions were told", after, err, len(seen), want)
+		}
+		for _, e := range l.Decisions {
+			seen[e.ID] = true
+		}
+		after = int(l.Position)
+	}
+}
