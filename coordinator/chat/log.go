@@ -59,9 +59,10 @@ type history struct {
 }
 
 type decline struct {
-	at   protocol.Time
-	site string
-	why  protocol.Reason
+	at    protocol.Time
+	site  string
+	epoch uint64
+	why   protocol.Reason
 }
 
 // A site is what one site said of itself.
@@ -124,8 +125,11 @@ func (l *Log) Add(m protocol.Message) {
 	case protocol.Refuse:
 		l.decide(decided{m.Seq, m.At, "refuse", b.Job, 0, "", b.Why})
 	case protocol.Decline:
+		// A site says it again until it is answered.
 		h := l.job(b.Job)
-		h.declines = append(h.declines, decline{m.At, from, b.Why})
+		if !slices.ContainsFunc(h.declines, func(x decline) bool { return x.site == from && x.epoch == b.Epoch }) {
+			h.declines = append(h.declines, decline{m.At, from, b.Epoch, b.Why})
+		}
 	case protocol.Hello:
 		l.site(b.Site).pools = b.Pools
 	case protocol.Meter:

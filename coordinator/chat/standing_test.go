@@ -160,3 +160,15 @@ func TestSeveralQuestionsAreAnsweredInTurn(t *testing.T) {
 		}
 	}
 }
+
+// A site says that it gives a job back until it is answered; it gave it back once.
+func TestWhatIsGivenBackIsCountedOnce(t *testing.T) {
+	s := day()
+	for range 3 {
+		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+		s.now = s.now.Add(3 * time.Second)
+	}
+	if got := figure(t, s.log().Ask("what happened to eval-2"), "job/eval-2", "declines"); got != 1 {
+		t.Errorf("it was given back %d times; want 1", got)
+	}
+}
