@@ -155,6 +155,9 @@ func (l *Log) decide(d decided) {
 	d.id = max(d.id, 1)
 	l.decisions[d.id] = d
 	l.order = append(l.order, d.id)
+	if d.kind == "refuse" && d.why.Code == protocol.Duplicate {
+		return // of another submission under the job's id: nothing was decided on the job
+	}
 	h := l.job(d.job)
 	h.decisions = append(h.decisions, d.id)
 }

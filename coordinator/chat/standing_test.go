@@ -172,3 +172,26 @@ func TestWhatIsGivenBackIsCountedOnce(t *testing.T) {
 		t.Errorf("it was given back %d times; want 1", got)
 	}
 }
+
+// Who submits another job under a known id is refused. That decides nothing on the
+// job that has the id.
+func TestARefusedDuplicateIsNoDecisionOnTheJob(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	j := task("train-9", "vision")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(1, j)
+	s.offer("oslo", 1, j.ID, protocol.NoRoom)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoOffer}})
+	no := s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: j.ID, Why: protocol.Reason{Code: protocol.Duplicate}})
+	l := s.log()
+	if a := l.Ask("what happened to train-9"); figure(t, a, "job/train-9", "decisions") != 1 {
+		t.Errorf("%q", a.Text)
+	}
+	if a := l.Ask("stuck jobs"); figure(t, a, "run", "stuck") != 1 || a.Table.Rows[0][5] != "D-2" {
+		t.Errorf("%q %v; want it stuck by D-2, since no site has an option", a.Text, a.Table.Rows)
+	}
+	if a := l.Ask("explain " + cite(no)); !strings.Contains(strings.Join(a.Text, " "), "Another submission") || strings.Contains(strings.Join(a.Text, " "), "held") {
+		t.Errorf("explain %s: %q", cite(no), a.Text)
+	}
+}

@@ -50,6 +50,10 @@ func (l *Log) correct(q Query, m matter, a *Answer) {
 // decided says what the decision was, and why.
 func (l *Log) decided(m matter, a *Answer) {
 	r, d := m.rec, m.h.Decision
+	if said := l.decisions[m.id]; said.kind == "refuse" && said.why.Code == protocol.Duplicate {
+		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), phrase.Clock(said.at), narrate.Because(said.why))
+		return
+	}
 	switch {
 	case r.Refusal != nil && (m.id == 0 || l.decisions[m.id].kind == "refuse"):
 		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), phrase.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
