@@ -389,8 +389,19 @@ func (l *Log) summary(q Query, a *Answer) {
 		}
 	}
 	a.say("%s late.", phrase.Count(late, "job was", "jobs were"))
-	a.say("The coordinator called %s and said %s.", phrase.Count(len(l.book.Rounds()), "round", "rounds"), phrase.Count(len(l.order), "decision", "decisions"))
+	rounds, decisions := 0, 0
+	for _, r := range l.book.Rounds() {
+		if q.within(r.Called.At) {
+			rounds++
+		}
+	}
+	for _, id := range l.order {
+		if q.within(l.decisions[id].at) {
+			decisions++
+		}
+	}
+	a.say("The coordinator called %s and said %s.", phrase.Count(rounds, "round", "rounds"), phrase.Count(decisions, "decision", "decisions"))
 	a.figure("run", "late", int64(late), "count")
-	a.figure("run", "decisions", int64(len(l.order)), "count")
-	a.figure("run", "rounds", int64(len(l.book.Rounds())), "count")
+	a.figure("run", "decisions", int64(decisions), "count")
+	a.figure("run", "rounds", int64(rounds), "count")
 }

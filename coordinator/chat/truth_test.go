@@ -230,3 +230,25 @@ func TestAnEmptyRunIsAnswered(t *testing.T) {
 		}
 	}
 }
+
+// A summary of a time tells the rounds and the decisions of that time.
+func TestASummaryIsOfItsTime(t *testing.T) {
+	s := day()
+	l := s.log()
+	first, rounds, decisions := s.said[0].At, 0, 0
+	for _, m := range s.said {
+		if m.At >= first.Add(time.Hour) {
+			continue
+		}
+		switch m.Body.(type) {
+		case protocol.Call:
+			rounds++
+		case protocol.Award, protocol.Hold, protocol.Refuse:
+			decisions++
+		}
+	}
+	a := l.Ask("summary from 12:00 to 13:00")
+	if r, d := figure(t, a, "run", "rounds"), figure(t, a, "run", "decisions"); int(r) != rounds || int(d) != decisions || rounds == len(bodies[protocol.Call](s)) {
+		t.Errorf("%d rounds and %d decisions; want %d and %d, which is not all: %q", r, d, rounds, decisions, a.Text)
+	}
+}
