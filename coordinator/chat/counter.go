@@ -106,8 +106,8 @@ func (l *Log) reprice(q Query, a *Answer) {
 	was := int64(m.h.Weights.Carbon) / 1000
 	a.figure("decision", "carbon-price", was, "dollars-per-tonne", m.cited()...)
 	a.figure("question", "carbon-price", q.Number, "dollars-per-tonne")
-	if _, ok := l.moved(m, again.Change{Carbon: perKg(q.Number)}, fmt.Sprintf("at $%d per tonne, in place of $%d,", q.Number, was), a); ok {
-		a.say("Sites offered at $%d per tonne; at another price they might have offered other hours.", was)
+	if _, ok := l.moved(m, again.Change{Carbon: perKg(q.Number)}, fmt.Sprintf("at $%d per tonne, in place of %s,", q.Number, perTonne(m.h.Weights.Carbon)), a); ok {
+		a.say("Sites offered at %s per tonne; at another price they might have offered other hours.", perTonne(m.h.Weights.Carbon))
 		a.Chart = m.sweep(max(2*was, q.Number))
 	}
 }
@@ -155,7 +155,7 @@ func (l *Log) breakeven(q Query, a *Answer) {
 	case failed:
 		return
 	case won:
-		a.say("%s won at the price of the day, $%d per tonne.", name(q.Site), was)
+		a.say("%s won at the price of the day, %s per tonne.", name(q.Site), perTonne(m.h.Weights.Carbon))
 		return
 	}
 	found, ok := int64(0), false
@@ -184,7 +184,7 @@ func (l *Log) breakeven(q Query, a *Answer) {
 		a.say("%s would win at no price of carbon that was tried, from $0 to $%d per tonne.", name(q.Site), mostDollars)
 		return
 	}
-	a.say("%s would win at $%d per tonne; the price of the day was $%d.", name(q.Site), found, was)
+	a.say("%s would win at $%d per tonne; the price of the day was %s.", name(q.Site), found, perTonne(m.h.Weights.Carbon))
 	a.figure("site/"+q.Site, "break-even", found, "dollars-per-tonne", m.cited()...)
 }
 

@@ -7,25 +7,26 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // weights tells by what options are judged.
 func (l *Log) weights(q Query, a *Answer) {
-	for _, id := range slices.Backward(l.book.Jobs()) {
-		r := l.known(id)
-		if n := len(r.Hearings); n > 0 {
-			w := r.Hearings[n-1].Weights
-			a.say("An option costs its energy, its transfer and its fragments, and: $%d per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-				int64(w.Carbon)/1000, phrase.Dollars(w.Delay), phrase.Dollars(w.Late))
-			a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
-			a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
-			a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
-			break
+	var newest record.Hearing
+	for _, r := range l.records() {
+		if n := len(r.Hearings); n > 0 && r.Hearings[n-1].Called.At >= newest.Called.At {
+			newest = r.Hearings[n-1]
 		}
 	}
-	if len(a.Text) == 0 {
+	if w := newest.Weights; newest.Called == (record.Origin{}) {
 		a.say("No round was called, so no prices are in the record.")
+	} else {
+		a.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
+			perTonne(w.Carbon), phrase.Dollars(w.Delay), phrase.Dollars(w.Late))
+		a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
+		a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
+		a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
 	}
 	l.rulesTold(a)
 }

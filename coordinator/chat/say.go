@@ -22,6 +22,10 @@ func perMWh(p protocol.Microdollars) string {
 	return "$" + strconv.FormatFloat(float64(p)/1000, 'f', 2, 64) + "/MWh"
 }
 
+// perTonne prints a price of carbon per kg as dollars per tonne, to the last digit
+// that it has.
+func perTonne(c protocol.Microdollars) string { return "$" + phrase.Thousandths(protocol.Milli(c)) }
+
 // percent prints part of whole, and notes it as a figure in thousandths; "–"
 // without a whole.
 func (a *Answer) percent(subject, figure string, part, whole int64) string {

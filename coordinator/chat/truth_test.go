@@ -252,3 +252,18 @@ func TestASummaryIsOfItsTime(t *testing.T) {
 		t.Errorf("%d rounds and %d decisions; want %d and %d, which is not all: %q", r, d, rounds, decisions, a.Text)
 	}
 }
+
+// The prices in force are those of the newest round, whatever its jobs are called,
+// and to the cent.
+func TestThePricesInForceAreTheNewest(t *testing.T) {
+	s := day() // its rounds count $100
+	s.now = s.now.Add(time.Minute)
+	j := task("a-later-job", "vision")
+	j.Arrival, j.Deadline = s.now, s.now.Add(9*time.Hour)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.say(protocol.Coordinator, "", protocol.Call{Round: 90, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{j}, Terms: protocol.Weights{Carbon: 51_500, Delay: 1_000_000, Late: 10_000_000}})
+	a := s.log().Ask("rules in force")
+	if got := figure(t, a, "run", "carbon-price"); got != 51_500 || !strings.Contains(a.Text[0], "$51.5 per tonne") {
+		t.Errorf("%d: %q; want $51.5 per tonne", got, a.Text)
+	}
+}
