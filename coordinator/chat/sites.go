@@ -126,7 +126,8 @@ func (l *Log) pick(a *Answer, order []string, what string, i int) {
 type stock struct {
 	site, model string
 	all, free   protocol.Milli
-	block       int // whole free GPUs of the node that has most of them
+	block       int  // whole free GPUs of the node that has most of them
+	untold      bool // on which devices some of it is held: block is what there can be at most
 }
 
 // stocks counts what runs hold at an instant against what sites said they have.
@@ -148,6 +149,7 @@ func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
 					continue
 				}
 				s.free -= r.Job.GPU()
+				s.untold = s.untold || len(x.run.Devices) == 0
 				if touched[x.run.Node] == nil {
 					touched[x.run.Node] = make(map[int]bool)
 				}
@@ -162,6 +164,7 @@ func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
 			for _, node := range sorted(touched) {
 				s.block = max(s.block, each-len(touched[node]))
 			}
+			s.block = min(s.block, max(0, int(s.free/1000)))
 			all = append(all, s)
 		}
 	}
@@ -179,6 +182,9 @@ func (l *Log) stockTable(q Query, a *Answer) []stock {
 		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
 	}
 	a.Chart = stockChart(all)
+	if slices.ContainsFunc(all, func(s stock) bool { return s.untold }) {
+		a.assume("a block is what there can be at most: on which GPUs a job runs is told when it is over")
+	}
 	return all
 }
 
@@ -232,8 +238,12 @@ func (l *Log) block(q Query, a *Answer) {
 	if best.block == 0 {
 		a.say("No whole GPU was free.")
 	} else {
-		a.say("The largest block free on one node is %s, of %s at %s. Cores and memory may limit a job further.",
-			phrase.Count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
+		is := "is"
+		if best.untold {
+			is = "is at most"
+		}
+		a.say("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
+			is, phrase.Count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
 	}
 	a.figure(subjectOf(q), "largest-block", int64(best.block), "count")
 }
@@ -242,9 +252,13 @@ func (l *Log) block(q Query, a *Answer) {
 func (l *Log) fit(q Query, a *Answer) {
 	var free protocol.Milli
 	var where []string
+	would := "would"
 	for _, s := range l.stockTable(q, a) {
 		free += s.free
 		if int64(s.block) >= q.Number {
+			if s.untold {
+				would = "may"
+			}
 			where = append(where, fmt.Sprintf("%s (%s)", name(s.site), name(s.model)))
 		}
 	}
@@ -252,7 +266,7 @@ func (l *Log) fit(q Query, a *Answer) {
 	if len(where) == 0 {
 		a.say("No node had so many free, so the job would not have fitted then.")
 	} else {
-		a.say("It would have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", phrase.List(where))
+		a.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, phrase.List(where))
 	}
 	a.figure(subjectOf(q), "places", int64(len(where)), "count")
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")

@@ -267,3 +267,31 @@ func TestThePricesInForceAreTheNewest(t *testing.T) {
 		t.Errorf("%d: %q; want $51.5 per tonne", got, a.Text)
 	}
 }
+
+// A federation does not tell its coordinator on which GPUs a job runs until it is
+// over. Nobody is promised a node that may be full.
+func TestABlockIsNoLargerThanWhatIsFree(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo") // two nodes of four
+	for i, n := range []int{4, 3} {
+		j := task(protocol.JobID(fmt.Sprint("j", i)), "vision")
+		j.GPUs = n
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.call(uint64(i+1), j)
+		s.offer("oslo", uint64(i+1), j.ID, "", option(0, 2, 100))
+		s.award("oslo", uint64(i+1), j, option(0, 2, 100), "", nil, 0)
+	}
+	s.now = s.now.Add(time.Minute)
+	s.meter("oslo")
+	l := s.log()
+	a := l.Ask("largest free block of gpus")
+	if free, block := figure(t, a, "site/oslo", "free-V100"), figure(t, a, "run", "largest-block"); free != 1000 || block != 1 || !strings.Contains(a.Text[0], "at most") {
+		t.Errorf("%d free, a block of %d: %q; want a block of at most 1", free, block, a.Text)
+	}
+	if a := l.Ask("would 4 gpus fit"); figure(t, a, "run", "places") != 0 {
+		t.Errorf("4 GPUs: %q", a.Text)
+	}
+	if a := l.Ask("would 1 gpu fit"); figure(t, a, "run", "places") != 1 || !strings.Contains(strings.Join(a.Text, " "), "may have fitted") {
+		t.Errorf("1 GPU: %q", a.Text)
+	}
+}
