@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // forms of questions, and the query that each is: a canonical question first,
@@ -223,6 +224,35 @@ func TestASlipOfTheFingersIsSaidOrOffered(t *testing.T) {
 	} {
 		if a := l.Ask(tc.q); a.Kind == "answer" || len(a.Figures) > 0 {
 			t.Errorf("%s: %q: %s, read as %q; want no answer", tc.name, tc.q, a.Kind, a.Read)
+		}
+	}
+}
+
+// A day is the last one of its name that the record has, over a new year, too; one
+// that no calendar has is none.
+func TestADayIsTheLastOfItsName(t *testing.T) {
+	s := &stage{now: 1_672_315_200_000 - 15*24*3_600_000} // Wednesday, 14 December 2022, 12:00
+	for range 20 {                                        // until Tuesday, 3 January 2023
+		s.hello("oslo")
+		j := task(protocol.JobID(s.now.String()), "vision")
+		j.Arrival, j.Deadline = s.now, s.now.Add(time.Hour)
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.now = s.now.Add(24 * time.Hour)
+	}
+	s.hello("oslo")
+	l := s.log()
+	for q, want := range map[string]string{
+		"carbon on wednesday": "2022-12-28", "carbon on tuesday": "2023-01-03", "carbon on 31 december": "2022-12-31",
+		"carbon on 2 january": "2023-01-02", "carbon on december 20 2022": "2022-12-20",
+	} {
+		got, back := l.Parse(q)
+		if back != nil || date(got.From) != want {
+			t.Errorf("%s is of %s (%+v); want %s", q, date(got.From), back, want)
+		}
+	}
+	for _, q := range []string{"carbon on 31 november", "carbon on 30 february", "carbon on 0 january"} {
+		if got, back := l.Parse(q); back == nil {
+			t.Errorf("%s is of %s; there is no such day", q, date(got.From))
 		}
 	}
 }

@@ -180,15 +180,23 @@ func (w *when) time(l *Log, words []string) int {
 	return 1
 }
 
-// date reads a day: "11 march", "march 11 2026", "wednesday".
+// date reads a day: "11 march", "march 11 2026", "wednesday". One without a year is
+// the last that there was, as far as that can be known.
 func (w *when) date(l *Log, words []string) int {
-	year := l.day.Go().Year()
+	year, said := l.day.Go().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
-		if m == 0 || err != nil || n < 1 || n > 31 {
+		if m == 0 || err != nil {
 			return false
 		}
-		w.days = append(w.days, protocol.At(time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)))
+		t := time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)
+		if !said && protocol.At(t) > l.last { // in January, of December
+			t = time.Date(year-1, time.Month(m), n, 0, 0, 0, 0, time.UTC)
+		}
+		if t.Day() != n { // there is no such day
+			return false
+		}
+		w.days = append(w.days, protocol.At(t))
 		return true
 	}
 	if len(words) > 2 && words[1] == "of" && month(words[2]) > 0 { // the 11th of march
@@ -200,13 +208,14 @@ func (w *when) date(l *Log, words []string) int {
 		used := 2
 		if len(words) > 2 && len(words[2]) == 4 && isNumber(words[2]) {
 			year, _ = strconv.Atoi(words[2])
-			used = 3
+			used, said = 3, true
 		}
 		if dayOf(month(words[1]), words[0]) || dayOf(month(words[0]), words[1]) {
 			return used
 		}
 	}
-	for t := l.first.Floor(24 * time.Hour); t <= l.last && t > 0; t = t.Add(24 * time.Hour) {
+	end := l.last.Floor(24 * time.Hour)
+	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.first.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
 		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long || words[0] == long[:3] {
 			w.days = append(w.days, t)
 			return 1
