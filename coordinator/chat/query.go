@@ -49,7 +49,33 @@ func (q Query) String() string {
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.part(part))
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	return tidy(b.String())
+}
+
+// tidy puts one space between words. What is in quotes stays as it is: two names
+// may differ in their spaces alone.
+func tidy(s string) string {
+	var b strings.Builder
+	gap := false
+	for i := 0; i < len(s); {
+		n := 1
+		if s[i] == '"' {
+			if _, long, ok := quoted(s[i:]); ok {
+				n = long
+			}
+		}
+		if s[i] == ' ' {
+			gap = b.Len() > 0
+		} else {
+			if gap {
+				b.WriteByte(' ')
+			}
+			gap = false
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
 }
 
 // part returns an optional part of a question, or "".

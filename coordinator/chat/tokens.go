@@ -80,14 +80,19 @@ func (x *index) split(question string) (all []token) {
 
 // spell writes shortened words out, but for those in quotes.
 func spell(question string) string {
-	question = curly.Replace(question)
+	straight := apartQuotes(question, curly.Replace) // of quotes that are curly, plain ones
+	return apartQuotes(straight+" ", shorten.Replace)
+}
+
+// apartQuotes puts what do makes of it in the place of all that is not in quotes.
+func apartQuotes(s string, do func(string) string) string {
 	var b strings.Builder
 	from := 0
-	for i := 0; i < len(question); {
-		if question[i] == '"' {
-			if _, n, ok := quoted(question[i:]); ok {
-				b.WriteString(shorten.Replace(question[from:i]))
-				b.WriteString(question[i : i+n])
+	for i := 0; i < len(s); {
+		if s[i] == '"' {
+			if _, n, ok := quoted(s[i:]); ok {
+				b.WriteString(do(s[from:i]))
+				b.WriteString(s[i : i+n])
 				i += n
 				from = i
 				continue
@@ -95,7 +100,7 @@ func spell(question string) string {
 		}
 		i++
 	}
-	return b.String() + shorten.Replace(question[from:]+" ")
+	return b.String() + do(s[from:])
 }
 
 // said returns what a piece of text names: of the kind that the word before it
