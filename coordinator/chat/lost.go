@@ -60,7 +60,9 @@ var carriers = []carrier{
 	{"average", "the average", func(q Query) bool {
 		return q.Ask == "mix" || q.Ask == "waits" && q.Pick == "" || q.Ask == "forecast-error"
 	}},
-	{"NUM", "the number", func(q Query) bool { return q.Number != 0 }},
+	{"NUM", "the number", func(q Query) bool {
+		return q.Number != 0 || q.Ask == "reprice" || q.Ask == "day-carbon" // carbon may be free
+	}},
 	{"DUR", "the length of time", func(q Query) bool { return q.Long != 0 || q.Within != 0 }},
 	{"AT", "the time", timed},
 	{"WIN", "the time", timed},
