@@ -14,7 +14,7 @@ func (w *when) ofDay(l *Log, words []string) int {
 	if len(words) > 1 {
 		two := first + " " + words[1]
 		if slices.Contains([]string{"that day", "all day", "whole day", "the day", "this day", "entire day", "ganzen tag", "diesem tag"}, two) {
-			w.days = append(w.days, l.day)
+			w.days = append(w.days, l.today())
 			return 2
 		}
 	}

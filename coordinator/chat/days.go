@@ -27,7 +27,7 @@ type tally struct {
 func (l *Log) dayBefore(q Query, a *Answer) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
-		q.From, q.To = l.day, l.day.Add(day)
+		q.From, q.To = l.today(), l.today().Add(day)
 		a.assume("today is the day on which the last jobs came, " + date(q.From) + "; UTC")
 	}
 	if q.To.Sub(q.From) > day {

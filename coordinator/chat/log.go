@@ -18,23 +18,22 @@ type Log struct {
 	totals []record.Totals
 	ears   protocol.Ears
 
-	first, last protocol.Time // of all messages
-	day         protocol.Time // midnight before the last submission: today
-	decisions   map[uint64]decided
-	order       []uint64 // of decisions, as they were said
-	sites       map[string]*site
-	jobs        map[protocol.JobID]*history
-	tenants     map[string]bool
-	said        []protocol.Message // that the market said or heard
-	hints       map[place]*hint    // what a judge was asked
-	governed    []inForce          // as they were announced
-	stage       Stage
-	numbers     map[protocol.JobID]int // of jobs, as they were submitted, from 1
+	span
+	day       protocol.Time // midnight before the last submission
+	decisions map[uint64]decided
+	order     []uint64 // of decisions, as they were said
+	sites     map[string]*site
+	jobs      map[protocol.JobID]*history
+	tenants   map[string]bool
+	said      []protocol.Message // that the market said or heard
+	hints     map[place]*hint    // what a judge was asked
+	governed  []inForce          // as they were announced
+	stage     Stage
+	numbers   map[protocol.JobID]int // of jobs, as they were submitted, from 1
 
-	run  *again.Run // said[:fed], stepped over
-	fed  int
-	live bool       // the ledger says in which order it was heard
-	as   *Rehearsal // the run as it was, if it was replayed
+	run *again.Run // said[:fed], stepped over
+	fed int
+	as  *Rehearsal // the run as it was, if it was replayed
 
 	// Made when first asked for, and again after a message was added.
 	index *index
@@ -102,15 +101,12 @@ func (l *Log) Add(m protocol.Message) {
 		l.said = append(l.said, m)
 	}
 	if m.From == protocol.Clerk && !l.live {
-		l.live, l.run = true, nil
+		l.run = nil // the ledger says in which order it was heard
 	}
 	if !m.Proper() { // the market heard it, and nobody else is to
 		return
 	}
-	if m.At != 0 && (l.first == 0 || m.At < l.first) { // a summary of books was said at no time
-		l.first = m.At
-	}
-	l.last = max(l.last, m.At)
+	l.span.add(m)
 	from := m.From.Site()
 	if m.From == protocol.Agent(from) {
 		l.site(from).heard = m.At

@@ -188,7 +188,7 @@ func (s *Session) back(q *Query) bool {
 	case q.At != 0:
 		q.At = q.At.Add(-day)
 	default:
-		q.From, q.To = s.log.day.Add(-day), s.log.day
+		q.From, q.To = s.log.today().Add(-day), s.log.today()
 	}
 	return true
 }

@@ -195,3 +195,34 @@ func TestARefusedDuplicateIsNoDecisionOnTheJob(t *testing.T) {
 		t.Errorf("explain %s: %q", cite(no), a.Text)
 	}
 }
+
+// A site whose clock is wrong does not say what time it is in a federation that
+// runs, nor does a job that says it comes next year. In a replay there is one
+// clock.
+func TestAWrongClockIsNotTheTime(t *testing.T) {
+	for _, wrong := range []protocol.Time{1, noon.Add(365 * 24 * time.Hour)} {
+		s := day()
+		s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+		end := s.now.Add(time.Minute)
+		for _, site := range []string{"oslo", "lyon"} {
+			s.now = end
+			s.say(protocol.Agent(site), protocol.Coordinator, protocol.Meter{Hour: end.Floor(time.Hour)})
+		}
+		s.now = wrong
+		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Meter{Hour: wrong.Floor(time.Hour)})
+		l := s.log()
+		if first, last := l.first, l.last; first != noon || last != end {
+			t.Errorf("with a clock at %s the record goes from %s to %s; want %s to %s", wrong, first, last, noon, end)
+		}
+		if a := l.Ask("carbon today"); a.Kind != "answer" || date(a.Query.From) != "2022-04-13" {
+			t.Errorf("with a clock at %s: %s %q", wrong, a.Kind, a.Text)
+		}
+	}
+	s := day()
+	j := task("next-year", "vision")
+	j.Arrival, j.Deadline = noon.Add(365*24*time.Hour), noon.Add(366*24*time.Hour)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	if a := s.log().Ask("carbon today"); a.Kind != "answer" || date(a.Query.From) != "2022-04-13" {
+		t.Errorf("with a job of next year: %s %q", a.Kind, a.Text)
+	}
+}

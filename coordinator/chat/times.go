@@ -165,11 +165,11 @@ func (w *when) time(l *Log, words []string) int {
 	case "midnight", "mitternacht":
 		w.instants = append(w.instants, instant{})
 	case "today", "heute":
-		w.days = append(w.days, l.day)
+		w.days = append(w.days, l.today())
 	case "yesterday", "gestern":
-		w.days = append(w.days, l.day.Add(-24*time.Hour))
+		w.days = append(w.days, l.today().Add(-24*time.Hour))
 	case "tomorrow":
-		w.days = append(w.days, l.day.Add(24*time.Hour))
+		w.days = append(w.days, l.today().Add(24*time.Hour))
 	default:
 		d, n := length(words)
 		if n > 0 {
@@ -183,7 +183,7 @@ func (w *when) time(l *Log, words []string) int {
 // date reads a day: "11 march", "march 11 2026", "wednesday". One without a year is
 // the last that there was, as far as that can be known.
 func (w *when) date(l *Log, words []string) int {
-	year, said := l.day.Go().Year(), false
+	year, said := l.today().Go().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
 		if m == 0 || err != nil {
@@ -226,7 +226,7 @@ func (w *when) date(l *Log, words []string) int {
 
 // window returns the time that a question is about: an instant, or a range.
 func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
-	day := l.day
+	day := l.today()
 	if len(w.days) == 1 && len(w.instants) > 0 {
 		day = w.days[0]
 	}

@@ -58,10 +58,7 @@ func (d *Diary) Add(m protocol.Message) {
 	if !m.Proper() {
 		return
 	}
-	if m.At != 0 && (d.first == 0 || m.At < d.first) {
-		d.first = m.At
-	}
-	d.last = max(d.last, m.At)
+	d.first, d.last = d.log.Span()
 	d.live(m)
 	d.observe(m)
 	switch b := m.Body.(type) {
