@@ -418,3 +418,27 @@ func TestADeclineIsOfItsAward(t *testing.T) {
 		t.Errorf("oslo: %s; want %s", got, want)
 	}
 }
+
+// A site says what it is itself, and not what another is, nor that there is one.
+func TestASiteSpeaksForItselfAlone(t *testing.T) {
+	s := sold()
+	pools := []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 8}}
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: pools})
+	for _, site := range []string{"oslo", "atlantis"} {
+		s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Hello{Site: site, Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 1 << 30}}})
+	}
+	for _, x := range s.d.At(s.now).Sites {
+		if x.Name == "atlantis" || x.Name == "oslo" && x.GPUs != 8000 {
+			t.Errorf("%s has %d GPUs, as another site said", x.Name, x.GPUs/1000)
+		}
+	}
+	if a := s.d.Ask("free gpus at oslo", ""); !strings.Contains(strings.Join(a.Text, " "), "8 of 8 GPUs") {
+		t.Errorf("%s %q; want 8 of 8", a.Kind, a.Text)
+	}
+	book := record.New(record.Config{})
+	mouth := protocol.Mouth{Who: protocol.Agent("lyon")}
+	book.Add(mouth.Say(s.now, protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: pools}))
+	if all := book.Sites(); len(all) > 0 {
+		t.Errorf("the record has the sites %+v", all)
+	}
+}
