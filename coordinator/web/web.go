@@ -19,11 +19,13 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/follow"
 	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/internal/local"
 )
 
 //go:embed static
@@ -62,6 +64,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 func New(run *follow.Run, opts Options) http.Handler {
 	if opts.Beat <= 0 {
 		opts.Beat = 15 * time.Second
+	}
+	opts.Hosts = slices.Clone(opts.Hosts)
+	for i, h := range opts.Hosts { // as requests are looked at: without a port, in small letters
+		opts.Hosts[i], _ = local.Host(h)
 	}
 	s := &server{run: run, opts: opts}
 	sheet, err := static.ReadFile("static/page.css")

@@ -199,7 +199,7 @@ func TestThePageHoldsNoScriptOfItsOwnAndNoName(t *testing.T) {
 func TestWhoMayRead(t *testing.T) {
 	const token = "0123456789abcdef"
 	open, locked := finished(t, 3, Options{}), finished(t, 3, Options{Token: token})
-	named := finished(t, 3, Options{Token: token, Hosts: []string{"gridbid.example"}})
+	named := finished(t, 3, Options{Token: token, Hosts: []string{"gridbid.example", "Hub.Example:8443"}})
 	bearer := func(s string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+s) }
 	}
@@ -228,6 +228,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"mcp is locked", locked, "/mcp", nil, 401},
 		{"a forged cookie", locked, "/at", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: token}) }, 401},
 		{"the name that it has", named, "/at", func(r *http.Request) { r.Host = "gridbid.example"; bearer(token)(r) }, 200},
+		{"a name that was given in capitals and with a port", named, "/at", func(r *http.Request) { r.Host = "hub.example:8443"; bearer(token)(r) }, 200},
 		{"another name", named, "/at", func(r *http.Request) { r.Host = "evil.example"; bearer(token)(r) }, 421},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
