@@ -143,7 +143,8 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	began := m.cfg.Now()
 	// A token is a byte at the least; four is usual.
 	guess := (len(p.System)+len(p.User)+len(p.Schema))/4 + p.Tokens
-	if !m.spent.reserve(began, guess) {
+	hour, ok := m.spent.reserve(began, guess)
+	if !ok {
 		return Reply{}, &Error{Fault: OverBudget, Detail: "the calls or tokens of this hour are spent"}
 	}
 	type outcome struct {
@@ -162,10 +163,10 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		out.err = &Error{Fault: Late, Detail: "no whole reply in time"}
 	}
 	if out.err != nil {
-		m.spent.settle(guess, 0, 0, false)
+		m.spent.settle(hour, guess, 0, 0, false)
 		return Reply{}, m.explain(ctx, out.err)
 	}
-	m.spent.settle(guess, out.reply.In, out.reply.Out, true)
+	m.spent.settle(hour, guess, out.reply.In, out.reply.Out, true)
 	out.reply.Took = m.cfg.Now().Sub(began)
 	return out.reply, nil
 }

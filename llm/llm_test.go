@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -306,5 +307,39 @@ func TestAClosedPortIsUnreachable(t *testing.T) {
 	}
 	if _, err := m.Ask(t.Context(), prompt); !errors.Is(err, &llm.Error{Fault: llm.Unreachable}) {
 		t.Errorf("Ask = %v; want unreachable", err)
+	}
+}
+
+// A call that was begun in one hour and ends in the next gives nothing back to
+// that.
+func TestAnHourIsNotCreditedWithTheOneBefore(t *testing.T) {
+	now, asked, release := time.Unix(1_773_187_200, 0), make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
+	m, _ := serve(t, llm.OpenAI, rogue.Answer(func([]byte) string {
+		if calls.Add(1) == 1 {
+			close(asked)
+			<-release
+		}
+		return "{}"
+	}), func(c *llm.Config) {
+		c.Hourly.Tokens = 400
+		c.Now = func() time.Time { return now }
+	})
+	p := prompt
+	p.Tokens = 300
+	done := make(chan error)
+	go func() { _, err := m.Ask(t.Context(), p); done <- err }()
+	<-asked
+	now = now.Add(time.Hour)
+	if _, err := m.Ask(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	p.Tokens = 395 // with what the second took, over the limit of its hour
+	if _, err := m.Ask(t.Context(), p); !errors.Is(err, &llm.Error{Fault: llm.OverBudget}) {
+		t.Errorf("one more call: %v; want %s", err, llm.OverBudget)
 	}
 }

@@ -33,24 +33,25 @@ type meter struct {
 }
 
 // reserve reports whether a call of so many tokens is within the limits, and
-// counts it as spent until settle.
-func (m *meter) reserve(now time.Time, tokens int) bool {
+// counts it as spent until settle, of the hour that it returns.
+func (m *meter) reserve(now time.Time, tokens int) (hour time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := now.Truncate(time.Hour); !h.Equal(m.hour) {
 		m.hour, m.calls, m.spent = h, 0, 0
 	}
 	if m.limit.Calls > 0 && m.calls >= m.limit.Calls || m.limit.Tokens > 0 && m.spent+tokens > m.limit.Tokens {
-		return false
+		return m.hour, false
 	}
 	m.calls++
 	m.spent += tokens
-	return true
+	return m.hour, true
 }
 
 // settle replaces the guess by what was counted. A call that failed may have
-// cost as much as was guessed; it stays spent of the hour.
-func (m *meter) settle(guess, in, out int, ok bool) {
+// cost as much as was guessed; it stays spent of the hour. What was guessed of an
+// hour that is over is not given back to this one.
+func (m *meter) settle(hour time.Time, guess, in, out int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all.Calls++
@@ -58,7 +59,9 @@ func (m *meter) settle(guess, in, out int, ok bool) {
 		m.all.Failed++
 		return
 	}
-	m.spent += in + out - guess
+	if hour.Equal(m.hour) {
+		m.spent += in + out - guess
+	}
 	m.all.In += in
 	m.all.Out += out
 	m.all.Microdollars += (int64(in)*m.tariff.In + int64(out)*m.tariff.Out) / 1_000_000
