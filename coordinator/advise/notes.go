@@ -2,6 +2,7 @@ package advise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +28,9 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&rows); err != nil {
 		return nil, fmt.Errorf("advise: notes: %w; want [{\"site\": NAME, \"text\": TEXT, \"from\": TIME, \"to\": TIME}, ...]", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("advise: notes: something follows the list; want one list of all notes")
 	}
 	var notes []market.Notice
 	for i, n := range rows {

@@ -18,6 +18,7 @@ func TestNotesAreReadStrictly(t *testing.T) {
 		{`[{"site":"paris","text":"a"}]`, "paris"}, {`[{"site":"oslo"}]`, "characters"},
 		{`[{"site":"oslo","text":"` + strings.Repeat("ä", 301) + `"}]`, "characters"},
 		{`[{"site":"oslo","text":"a","from":"2022-04-13T12:00:00Z","to":"2022-04-13T12:00:00Z"}]`, "after"},
+		{`[{"site":"oslo","text":"a"}] [{"site":"lyon","text":"b"}]`, "one list"}, {`[{"site":"oslo","text":"a"}]]`, "one list"},
 		{`[{"id":"` + strings.Repeat("n", 33) + `","site":"oslo","text":"a"}]`, "32"},
 	} {
 		if _, err := ReadNotes(strings.NewReader(tc.text), sites); err == nil || !strings.Contains(err.Error(), tc.want) {
