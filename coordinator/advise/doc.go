@@ -3,9 +3,9 @@
 // twice, in opposite orders, and says what came of it. A [Narrator] has a model
 // choose or word what narrate has proven.
 //
-// A model never sees the name of a job, a tenant or a site, nor any text that
-// came with a job or an offer; it sees figures, handles and what operators
-// wrote. What it says is read as one JSON object with known words in it, or not
+// A model never sees the name of a job or a tenant, nor any text that came with a
+// job or an offer; it sees figures, what operators wrote, and sites: as handles
+// where it judges, by name where it narrates. What it says is read as one JSON object with known words in it, or not
 // at all: no text of a model reaches the ledger.
 //
 // The market trusts nobody here. It checks what a judge says, waits no longer
