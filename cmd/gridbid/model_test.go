@@ -127,6 +127,7 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 		{"--model-name", "m"}, {"--model", "http://127.0.0.1:1/v1"}, {"--model", "ftp://x", "--model-name", "m"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", secret},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--leeway", "50"},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-calls", "0"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tokens", "-1"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--verdicts", "x.ledger", "--policy", "auction"},
 		{"--notes", secret}, {"--verdicts", secret}, {"--verdicts", secret, "--policy", "auction"},
 		{"--verdicts", filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "--policy", "auction"},
