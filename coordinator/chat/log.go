@@ -127,9 +127,7 @@ func (l *Log) Add(m protocol.Message) {
 			h.declines = append(h.declines, decline{m.At, from, b.Epoch, b.Why})
 		}
 	case protocol.Hello:
-		if m.From == protocol.Agent(b.Site) { // a site speaks for itself alone
-			l.site(b.Site).pools = b.Pools
-		}
+		l.site(b.Site).pools = b.Pools
 	case protocol.Meter:
 		l.site(from).meters = append(l.site(from).meters, b)
 	case protocol.Offer:

@@ -72,10 +72,7 @@ func (d *Diary) observe(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case protocol.Hello:
-		if b.Site != from || m.From != protocol.Agent(from) { // a site speaks for itself alone
-			return
-		}
-		s := d.site(from)
+		s := d.site(b.Site)
 		s.gpus = 0
 		for _, p := range b.Pools {
 			s.gpus += protocol.Milli(p.GPUs) * 1000

@@ -122,9 +122,7 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Settled:
 		b.settled(from, body)
 	case protocol.Hello:
-		if m.From == protocol.Agent(body.Site) { // a site speaks for itself alone
-			b.site(body.Site).Pools = body.Pools
-		}
+		b.site(body.Site).Pools = body.Pools
 	case protocol.Meter:
 		b.meter(from.From.Site(), body)
 	}
