@@ -158,7 +158,7 @@ func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 			if d.blocked != nil || target == d.limits.Now || (target > d.limits.Now) != up || up && short {
 				continue
 			}
-			if due := d.changed.Add(c.cfg.Every); !d.changed.IsZero() && now.Before(due) {
+			if due, waits := c.due(d.changed, now); waits {
 				short = short || !up
 				if again.IsZero() || due.Before(again) {
 					again = due
@@ -181,6 +181,13 @@ func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 	return again, errors.Join(append(errs, err)...)
 }
 
+// due returns when a device may be changed again that was changed at an instant, and
+// whether that is to be waited for. A clock that was set back makes none wait.
+func (c *Caps) due(changed, now time.Time) (time.Time, bool) {
+	due := changed.Add(c.cfg.Every)
+	return due, !changed.IsZero() && !now.Before(changed) && now.Before(due)
+}
+
 // applyClocks holds and lets go clocks, each device's once in Every.
 func (c *Caps) applyClocks(now time.Time) (again time.Time, err error) {
 	var errs []error
@@ -188,7 +195,7 @@ func (c *Caps) applyClocks(now time.Time) (again time.Time, err error) {
 		if d.unclocked != nil || d.clock == d.wantClock {
 			continue
 		}
-		if due := d.clocked.Add(c.cfg.Every); !d.clocked.IsZero() && now.Before(due) {
+		if due, waits := c.due(d.clocked, now); waits {
 			if again.IsZero() || due.Before(again) {
 				again = due
 			}

@@ -248,6 +248,28 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 	}
 }
 
+// A wall clock is set right while the agent runs: a card that was changed just
+// before is not left as it is until the clock is there again.
+func TestAClockThatIsSetBackHoldsNoChangeUp(t *testing.T) {
+	library, w := standin(t, 2)
+	c := newCaps(t, open(t, library), CapsConfig{})
+	set := func(now time.Time, ceiling, limit protocol.Milliwatts, mhz int) {
+		t.Helper()
+		c.SetCeiling(ceiling)
+		if err := errors.Join(c.Want("GPU-0", limit), c.WantClock("GPU-0", mhz)); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := c.Apply(now); err != nil || !again.IsZero() {
+			t.Errorf("Apply = %v, %v; want nothing to wait", again, err)
+		}
+	}
+	set(noon, 0, 500_000, 1500)
+	set(noon.Add(-2*time.Hour), 800_000, 300_000, 1200)
+	if g := w.GPU[0]; g.Limit != 300_000 || g.Locked != 1200 || c.Total() > 800_000 {
+		t.Errorf("after the clock was set back the limit is %d mW, the clock %d MHz, and all limits %d mW", g.Limit, g.Locked, c.Total())
+	}
+}
+
 // The work of the test is so much energy at a speed that falls with the limit.
 func TestACurveIsMeasuredAndTaken(t *testing.T) {
 	library, w := standin(t, 1)
