@@ -132,13 +132,14 @@ func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
 		h := &hold{Holder: x, marks: make(map[string]mark), state: make(map[string]error)}
 		for _, uuid := range x.Cards {
 			energy, before := x.Tally.Counters[uuid]
-			if before {
+			if before && c.device(uuid) != nil {
 				h.marks[uuid] = mark{x.Tally.Until, energy}
 				continue
 			}
 			if e, err := c.energy(now, uuid); err == nil {
 				h.marks[uuid] = mark{now, e}
 			} else {
+				c.lost[uuid] = err
 				h.Tally.Miss(err.Error())
 				errs = append(errs, err)
 			}
@@ -210,11 +211,11 @@ func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules,
 // counter, or where it has none by its power, which is taken to be even between
 // two looks.
 func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, error) {
-	i := slices.IndexFunc(c.all, func(d nvml.Device) bool { return d.UUID() == uuid })
-	if i < 0 {
-		return 0, fmt.Errorf("cards: no card %s on this machine", uuid)
+	card := c.device(uuid)
+	if card == nil {
+		return 0, fmt.Errorf("cards: %s: %w", uuid, errAbsent)
 	}
-	r, err := c.all[i].Read()
+	r, err := card.Read()
 	if err != nil {
 		return 0, err
 	}
@@ -232,6 +233,19 @@ func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, er
 	d.at, d.power = now, r.Power
 	c.draws[uuid] = d
 	return d.energy, nil
+}
+
+// errAbsent is of a card that was not there when we began: it has fallen off the
+// bus, or is another machine's.
+var errAbsent = errors.New("no such card on this machine")
+
+// device returns the card of that UUID, or nil.
+func (c *Cards) device(uuid string) nvml.Device {
+	i := slices.IndexFunc(c.all, func(d nvml.Device) bool { return d.UUID() == uuid })
+	if i < 0 {
+		return nil
+	}
+	return c.all[i]
 }
 
 // on returns who holds a card, by name.
@@ -303,7 +317,7 @@ func (c *Cards) State(name string) State {
 		for _, k := range []struct {
 			err  error
 			word string
-		}{{nvml.ErrNotPermitted, "NotPermitted"}, {nvml.ErrLost, "CardLost"}, {nvml.ErrNotSupported, "NotSupported"}} {
+		}{{nvml.ErrNotPermitted, "NotPermitted"}, {nvml.ErrLost, "CardLost"}, {errAbsent, "CardLost"}, {nvml.ErrNotSupported, "NotSupported"}} {
 			if errors.Is(err, k.err) {
 				why = k.word
 			}

@@ -207,6 +207,30 @@ func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
 	}
 }
 
+// A card falls off the bus, and whoever counts begins again without it: what it
+// drew since is not known, and its cap is not kept.
+func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {
+	b := newBench(t, 2, Config{})
+	a := holder("a", 1000, 300_000, "GPU-1")
+	b.after(0, a)
+	b.after(10, a)
+	a.Tally, _ = b.Tally("a")
+	b.w.Count = 1
+	b.begin(Config{Caps: nvml.CapsConfig{File: b.file}})
+	for i, said := range []bool{true, false} {
+		b.w.Now += 10
+		if _, err := b.Keep(b.at(), []Holder{a}); err != nil != said {
+			t.Errorf("time %d: Keep = %v; want the card named once", i, err)
+		}
+	}
+	if y, _ := b.Tally("a"); !strings.Contains(y.Missing, "GPU-1") {
+		t.Errorf("it is called a measurement: %+v", y)
+	}
+	if s := b.State("a"); s.Set || s.Why != "CardLost" {
+		t.Errorf("its cap is said to be kept: %+v", s)
+	}
+}
+
 func TestACapThatMayNotBeSetIsSaidAndEnergyIsStillMeasured(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	b.w.Forbidden = 1
