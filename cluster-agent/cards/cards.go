@@ -68,6 +68,7 @@ type hold struct {
 	Holder
 	marks map[string]mark
 	state map[string]error // why a cap is not kept, by card
+	fresh bool             // it came after its cards were counted last
 }
 
 type mark struct {
@@ -129,7 +130,7 @@ func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
 		if c.holds[x.Name] != nil {
 			continue
 		}
-		h := &hold{Holder: x, marks: make(map[string]mark), state: make(map[string]error)}
+		h := &hold{Holder: x, marks: make(map[string]mark), state: make(map[string]error), fresh: len(x.Tally.Counters) == 0}
 		for _, uuid := range x.Cards {
 			energy, before := x.Tally.Counters[uuid]
 			if before && c.device(uuid) != nil {
@@ -168,34 +169,44 @@ func (c *Cards) count(now protocol.Time) error {
 		c.lost[uuid] = err
 		var all protocol.Milli
 		for _, h := range on {
-			all += h.Milli
+			if !h.fresh { // what was drawn until now is of those before
+				all += h.Milli
+			}
 		}
 		for _, h := range on {
-			if err != nil {
+			switch {
+			case err != nil:
 				h.Tally.Miss(err.Error())
-				continue
+			case h.fresh:
+				h.note(now, uuid, energy)
+			default:
+				h.take(now, uuid, energy, all)
 			}
-			h.take(now, uuid, energy, all)
 		}
 		if r := c.read[uuid]; err == nil && len(on) == 1 { // of several it is not known whose work it is
 			on[0].Tally.Looks.See(r.Busy, r.Used, r.Temperature)
 		}
 	}
 	for _, h := range c.holds {
-		h.Tally.Until = max(h.Tally.Until, now)
+		h.Tally.Until, h.fresh = max(h.Tally.Until, now), false
 	}
 	return errors.Join(errs...)
 }
 
-// take adds a holder's part of a card.
-func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules, all protocol.Milli) {
-	m, ok := h.marks[uuid]
+// note takes down where a card's counter stands, and returns where it stood before.
+func (h *hold) note(now protocol.Time, uuid string, energy protocol.Millijoules) (m mark, ok bool) {
+	m, ok = h.marks[uuid]
 	h.marks[uuid] = mark{now, energy}
 	if h.Tally.Counters == nil {
 		h.Tally.Counters = make(map[string]protocol.Millijoules)
 	}
 	h.Tally.Counters[uuid] = energy
-	switch {
+	return m, ok
+}
+
+// take adds a holder's part of a card.
+func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules, all protocol.Milli) {
+	switch m, ok := h.note(now, uuid, energy); {
 	case !ok || now < m.at:
 		h.Tally.Miss("card " + uuid + " was not read when the job began")
 	case energy < m.energy:

@@ -148,6 +148,25 @@ func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
 	}
 }
 
+// Who comes to a card that others hold has nothing of what it drew before.
+func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
+	b := newBench(t, 1, Config{})
+	x, y := holder("x", 250, 0, "GPU-0"), holder("y", 500, 0, "GPU-0")
+	b.after(0, x)
+	b.w.GPU[0].Demand = 395_000
+	b.after(30, x, y)
+	b.drew("x", 30*300_000)
+	b.drew("y", 0)
+	x.Tally, _ = b.Tally("x") // and likewise if it came while nobody counted
+	b.begin(Config{Caps: nvml.CapsConfig{File: b.file}})
+	b.after(30, x, y)
+	b.drew("x", 60*300_000)
+	b.drew("y", 0)
+	b.after(30, x, y)
+	b.drew("x", 60*300_000+30*300_000/3)
+	b.drew("y", 30*300_000*2/3)
+}
+
 // Whoever counts is killed and begins again a while later: what was written on
 // the pod and the card's own counter lose nothing.
 func TestNothingIsLostWhenTheAgentBeginsAgain(t *testing.T) {
