@@ -219,6 +219,22 @@ const mostWatts = 10_000_000 // milliwatts of one device
 
 func watts(v protocol.Milliwatts) float64 { return float64(v) / 1000 }
 
+// noise is by how many parts in a hundred a device may be measured to draw more than
+// its limit, or than it does without a cap: boards keep to a limit in the mean alone,
+// and no two runs are alike.
+const noise = 5
+
+// plausible returns the energy under a cap, with noise taken off: no more than the
+// cap and the load allow. What is above by more stays, for the table to refuse.
+func plausible(c power.Cap, load protocol.Milliwatts) protocol.Milli {
+	work := int64(load) * int64(c.Speed)
+	most := int64(min(c.Limit, load)) * 1_000_000
+	if work <= 0 || c.Energy < 1 || int64(c.Energy) > most/100*(100+noise)/work {
+		return c.Energy
+	}
+	return min(c.Energy, protocol.Milli(most/work))
+}
+
 // GPU returns a model of the power table with the curve's figures in place of
 // its own. Its speed without a cap stays: one command on one device says nothing
 // about others. Points that took longer than the next lower limit, and those
@@ -239,6 +255,7 @@ func (c Curve) GPU(g power.GPU) power.GPU {
 			at.Speed = max(1, min(at.Speed, speed))
 		}
 		speed = at.Speed
+		at.Energy = plausible(at, g.Load)
 		g.Caps = append(g.Caps, at)
 	}
 	return g

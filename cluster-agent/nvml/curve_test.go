@@ -28,6 +28,28 @@ func TestACurveThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
+// A card of 500 W under this work is measured to draw 0.2 % more than its limit, and
+// under one that it never reaches 0.1 % more than without.
+func TestACurveIsTakenWithTheNoiseOfItsMeasurement(t *testing.T) {
+	h100, _ := power.Default().Lookup("H100")
+	curve := func(watts float64) Curve {
+		return Curve{Idle: 90_000, Default: 700_000, Points: []Point{
+			{Limit: 700_000, Seconds: 60, Joules: 60 * 500}, {Limit: 600_000, Seconds: 60.1, Joules: 60.1 * 500.5}, {Limit: 400_000, Seconds: 70, Joules: 70 * watts},
+		}}
+	}
+	table, err := power.Default().With(curve(400.8).GPU(h100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := table.Lookup("H100")
+	if c, ok := g.At(400_000); !ok || c.Draw < 399_000 || c.Draw > 400_000 || len(g.Caps) != 2 {
+		t.Errorf("under 400 W it draws %d mW, %t, of %+v", c.Draw, ok, g)
+	}
+	if _, err := power.Default().With(curve(480).GPU(h100)); err == nil {
+		t.Error("a card that drew 480 W under 400 W is believed")
+	}
+}
+
 func FuzzReadCurve(f *testing.F) {
 	f.Add(good)
 	f.Add(`{}`)
