@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,10 +55,12 @@ func powercal(args []string, out io.Writer) error {
 	}
 	defer lib.Close()
 	devices, err := lib.Devices()
-	if *gpu < 0 || *gpu >= len(devices) {
-		return errors.Join(fmt.Errorf("no GPU %d: there are %d", *gpu, len(devices)), err)
+	// One that cannot be reached is left out, so places are not indexes.
+	i := slices.IndexFunc(devices, func(d nvml.Device) bool { return d.Index() == *gpu })
+	if i < 0 {
+		return errors.Join(fmt.Errorf("no GPU %d: %d can be reached", *gpu, len(devices)), err)
 	}
-	d := devices[*gpu]
+	d := devices[i]
 	clocks, err := parseClocks(*held)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,5 +35,26 @@ func TestToolsNeedAMachineAndNothingElse(t *testing.T) {
 	}
 	if text, err := os.ReadFile(curve); err != nil || !strings.Contains(string(text), `"limit_mw": 300000`) {
 		t.Errorf("the curve is %s, %v", text, err)
+	}
+}
+
+// A GPU that has fallen off the bus does not make others answer to its index.
+func TestPowercalMeasuresTheGPUOfThatIndexOrNone(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler for the stand-in of the driver's library")
+	}
+	library, w := nvmltest.New(t, 2)
+	w.Real, w.GPU[0].Lost = 1, 1
+	for gpu, want := range []struct {
+		code int
+		says string
+	}{{1, "no GPU 0: 1 can be reached"}, {0, "2 points"}} {
+		dir := t.TempDir()
+		var out strings.Builder
+		code := run([]string{"powercal", "--gpu", strconv.Itoa(gpu), "--library", library, "--watts", "300", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
+			"--state", filepath.Join(dir, "limits.json"), "--", "sleep", "0.2"}, &out)
+		if code != want.code || !strings.Contains(out.String(), want.says) || (w.GPU[1].Sets > 0) != (gpu == 1) {
+			t.Errorf("powercal --gpu %d = %d, with %d changes of the limit of GPU 1: %s", gpu, code, w.GPU[1].Sets, out.String())
+		}
 	}
 }
