@@ -47,17 +47,19 @@ func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 		return nil, fmt.Errorf("no zip: %w", err)
 	}
 	var all []Span
+	left := mostBytes // of all tables together
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
 			return nil, fmt.Errorf("zip: %w", err)
 		}
-		text, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
+		text, err := io.ReadAll(io.LimitReader(r, int64(left)+1))
 		_ = r.Close()
+		left -= len(text)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("zip: %w", err)
-		case len(text) > mostBytes:
+		case left < 0:
 			return nil, fmt.Errorf("zip: over %d MiB unpacked", mostBytes>>20)
 		case !strings.HasSuffix(f.Name, ".csv"):
 			return nil, fmt.Errorf("OASIS answers with %.60q: %s", f.Name, words(text))

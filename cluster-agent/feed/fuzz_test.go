@@ -1,9 +1,12 @@
 package feed
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 )
@@ -28,6 +31,29 @@ var decoders = []func([]byte) ([]Span, error){
 	func(b []byte) ([]Span, error) { return decodeTable("time", "value", nil, b) },
 	func(b []byte) ([]Span, error) { return decodeTable("when", "price", place("Europe/Paris"), b) },
 	decodePrometheus,
+}
+
+// A zip of many tables takes no more memory than one of a single table may.
+func TestAZipIsBoundedAsAWhole(t *testing.T) {
+	const head, row = "INTERVALSTARTTIME_GMT,INTERVALENDTIME_GMT,NODE,MARKET_RUN_ID,LMP_TYPE,MW\n", "2026-02-10T08:00:00-00:00,2026-02-10T09:00:00-00:00,X,DAM,LMP,31\n"
+	table := head + strings.Repeat(row, mostBytes/2/len(row))
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := range 3 {
+		w, err := z.Create(fmt.Sprintf("%d.csv", i))
+		if err == nil {
+			_, err = w.Write([]byte(table))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if spans, err := decodeCAISO("X", "DAM", b.Bytes()); err == nil || !strings.Contains(err.Error(), "unpacked") {
+		t.Errorf("%d bytes become %d spans, %v", b.Len(), len(spans), err)
+	}
 }
 
 // FuzzDecoders: whatever a service says, what is believed of it is in order, is of
