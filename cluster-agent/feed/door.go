@@ -118,7 +118,7 @@ func (d *door) do(req *http.Request, headers ...string) ([]byte, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes+1))
 	if resp.StatusCode != http.StatusOK {
-		return nil, refusal{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), d.now()), where, d.clean(words(body))}
+		return nil, refusal{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), d.now()), where, words([]byte(d.clean(string(body))))}
 	}
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -142,6 +142,23 @@ func (d *door) failed(where string, err error) error {
 		return fmt.Errorf("%s: no answer within %s: %w", where, d.patient, context.DeadlineExceeded)
 	}
 	return unreached{where, d.clean(err.Error())}
+}
+
+// hidden is an error that quotes somebody who quotes a key.
+type hidden struct {
+	error
+	text string
+}
+
+func (h hidden) Error() string { return h.text }
+func (h hidden) Unwrap() error { return h.error }
+
+// hide takes keys out of an error.
+func (d *door) hide(err error) error {
+	if text := d.clean(err.Error()); text != err.Error() {
+		return hidden{err, text}
+	}
+	return err
 }
 
 // clean takes keys out of what somebody else wrote.

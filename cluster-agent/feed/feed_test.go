@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,30 @@ func TestFailuresAreTold(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A service that says our key again is quoted without it, wherever it stands.
+func TestNoErrorShowsAKey(t *testing.T) {
+	standin := standins[slices.IndexFunc(standins, func(s standin) bool { return s.name == "prometheus" })]
+	for before := 110; before < 170; before++ { // around the end of what is quoted
+		sv, r := begin(t, standin, "")
+		sv.before = func(w http.ResponseWriter, q *http.Request) bool {
+			w.WriteHeader(401)
+			fmt.Fprint(w, strings.Repeat("x", before), " ", q.Header.Get("Authorization"))
+			return true
+		}
+		if err := r.Read(t.Context()); err == nil || strings.Contains(err.Error(), secret[:4]) {
+			t.Fatalf("after %d letters: Read = %v", before, err)
+		}
+	}
+	sv, r := begin(t, standin, "")
+	sv.before = func(w http.ResponseWriter, q *http.Request) bool {
+		fmt.Fprintf(w, `{"status":"error","error":"no such user: %s"}`, q.Header.Get("Authorization"))
+		return true
+	}
+	if err := r.Read(t.Context()); err == nil || strings.Contains(err.Error(), secret[:4]) || Why(err) != "unreadable" {
+		t.Errorf("Read = %v", err)
 	}
 }
 

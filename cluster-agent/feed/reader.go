@@ -107,7 +107,7 @@ func (r *Reader) Read(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.err = fmt.Errorf("%s: %s: %w", r.Name(), r.cfg.Tells, err)
+		r.err = fmt.Errorf("%s: %s: %w", r.Name(), r.cfg.Tells, r.door.hide(err))
 		r.row++
 		r.failures[Why(err)]++
 		r.next = now.Add(r.wait(err))
