@@ -298,6 +298,33 @@ func TestNoErrorShowsAKey(t *testing.T) {
 	}
 }
 
+// A query that divides by a meter says NaN while that is off: a gap, and no more.
+func TestPrometheusMayHaveNoValueForAWhile(t *testing.T) {
+	sv, r := begin(t, standins[slices.IndexFunc(standins, func(s standin) bool { return s.name == "prometheus" })], "")
+	from, to := sv.now.Add(-5*time.Hour).Truncate(time.Hour), sv.now.Add(-3*time.Hour).Truncate(time.Hour)
+	sv.change = func(body string) string {
+		for at := from; at.Before(to); at = at.Add(prometheusStep) {
+			was := fmt.Sprintf(`[%d,"%g"]`, at.Unix(), grams(at))
+			body = strings.ReplaceAll(body, was, fmt.Sprintf(`[%d,%q]`, at.Unix(), []string{"NaN", "+Inf", "-Inf"}[at.Minute()/5%3]))
+		}
+		return body
+	}
+	if err := r.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sv.holds(t, r, sv.now.Add(-22*time.Hour), from)
+	sv.holds(t, r, to, sv.now.Truncate(time.Hour))
+	for at := range hourly(r.spans) {
+		if !at.Before(from) && at.Before(to) {
+			t.Errorf("%v is told", at)
+		}
+	}
+	from, to = sv.now.Add(-back-time.Hour).Truncate(time.Hour), sv.now.Add(time.Hour)
+	if err := sv.reader(t, "").Read(t.Context()); err == nil {
+		t.Error("a query without any value is no failure")
+	}
+}
+
 var figure = regexp.MustCompile(`(carbonIntensity":|actual":|forecast":|LMP,x,[^,]*,ALL,0,|HUBAVG",|:\d\d,|\[\d+,")(-?[0-9.]+)`)
 
 // otherUnit has a service speak in another unit: as it calls it, or else in

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -30,6 +31,10 @@ func (s promQuery) read(ctx context.Context, d *door, from, _ time.Time) ([]Span
 	spans, err := decodePrometheus(body)
 	return s.converted(spans), err
 }
+
+// noValue is what a query says that divides by nothing. It tells nothing of its five
+// minutes; refused, it would keep all others out for as long as it is asked about.
+var noValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
 
 func decodePrometheus(body []byte) ([]Span, error) {
 	var p struct {
@@ -65,8 +70,11 @@ func decodePrometheus(body []byte) ([]Span, error) {
 		if err := at.UnmarshalJSON(x[0]); err != nil {
 			return nil, err
 		}
+		if slices.Contains(noValue, string(x[1])) {
+			continue
+		}
 		if err := v.UnmarshalJSON(x[1]); err != nil {
-			return nil, err // NaN and Inf, too
+			return nil, err
 		}
 		if at < 0 || at > 1e11 {
 			return nil, fmt.Errorf("a sample of second %g", float64(at))
