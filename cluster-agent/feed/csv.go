@@ -58,7 +58,7 @@ func readFile(name string) ([]byte, error) {
 // decodeTable reads times with their offsets, or by the clocks of a place if where
 // is not nil: of an hour that the clocks repeat, the second time is the later one.
 func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, error) {
-	r := csv.NewReader(bytes.NewReader(body))
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff")))) // spreadsheets begin with that
 	head, err := r.Read()
 	if err != nil {
 		return nil, fmt.Errorf("no CSV: %w", err)

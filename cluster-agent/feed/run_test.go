@@ -160,7 +160,7 @@ func TestConfigurationIsHeldToWhatServicesNeed(t *testing.T) {
 // TestTariffOfAFile reads a tariff from a file, as it stands.
 func TestTariffOfAFile(t *testing.T) {
 	dir := t.TempDir()
-	text := "time,value\n2026-02-01T00:00:00Z,80\n2026-02-10T18:00:00+01:00,120.5\n2026-02-10T20:00:00+01:00,80\n2026-03-01T00:00:00Z,90\n"
+	text := "\ufefftime,value\n2026-02-01T00:00:00Z,80\n2026-02-10T18:00:00+01:00,120.5\n2026-02-10T20:00:00+01:00,80\n2026-03-01T00:00:00Z,90\n"
 	if err := os.WriteFile(filepath.Join(dir, "tariff.csv"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
