@@ -152,12 +152,17 @@ func (r *Reader) wait(err error) time.Duration {
 }
 
 // merge returns what is known when news have come. Old forecasts of what news tell
-// of are dropped, and so is what is over.
+// of are dropped, and old facts of a time of which news have others; and so is what
+// is over.
 func merge(old, news []Span, oldest time.Time) []Span {
 	var out []Span
-	begins := news[0].From
+	begins, rest := news[0].From, news
 	for _, s := range old {
-		if s.To.After(oldest) && (!s.Guess || s.From.Before(begins)) {
+		for len(rest) > 0 && !rest[0].To.After(s.From) {
+			rest = rest[1:]
+		}
+		told := len(rest) > 0 && !rest[0].Guess && !rest[0].From.After(s.From)
+		if s.To.After(oldest) && !told && (!s.Guess || s.From.Before(begins)) {
 			out = append(out, s)
 		}
 	}

@@ -180,3 +180,36 @@ func TestTariffOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// TestATariffIsChanged: the file is written anew while the agent runs, without the
+// hours that began at half past.
+func TestATariffIsChanged(t *testing.T) {
+	dir := t.TempDir()
+	write := func(rows string) {
+		if err := os.WriteFile(filepath.Join(dir, "tariff.csv"), []byte("time,value\n2026-02-01T00:00:00Z,80\n"+rows+"2026-03-01T00:00:00Z,90\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(c, "")
+	r.now = func() time.Time { return noon }
+	for rows, want := range map[string][]float64{"2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n": {100, 120}, "": {80, 80}} {
+		write("2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n")
+		if err := r.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		write(rows)
+		if err := r.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for h, v := range want {
+			at := time.Date(2026, 2, 10, 18+h, 0, 0, 0, time.UTC)
+			if got := hourly(r.spans)[at]; got.value != v || got.guess {
+				t.Errorf("after %q the hour of %v is %v; want %g", rows, at, got, v)
+			}
+		}
+	}
+}
