@@ -415,6 +415,22 @@ func TestWhatWasReadIsKept(t *testing.T) {
 	}
 }
 
+// What was read of one place, or by the clocks of one, is not taken for another's.
+func TestWhatIsKeptIsOfItsPlace(t *testing.T) {
+	folder, seen := t.TempDir(), map[string]Config{}
+	for _, c := range []Config{
+		{Tells: "pue", From: "open-meteo", Latitude: new(59.9), Longitude: new(10.7)}, {Tells: "pue", From: "open-meteo", Latitude: new(59.9), Longitude: new(-10.7)},
+		{Tells: "pue", From: "open-meteo", Latitude: new(0.0), Longitude: new(10.7)},
+		{Tells: "price", From: "csv", File: "x", Timezone: "Europe/Oslo"}, {Tells: "price", From: "csv", File: "x", Timezone: "Europe/London"}, {Tells: "price", From: "csv", File: "x"},
+	} {
+		file := NewReader(c, folder).file
+		if other, ok := seen[file]; ok {
+			t.Errorf("%+v is kept where %+v is", c, other)
+		}
+		seen[file] = c
+	}
+}
+
 func TestOldValuesAreKnownToBeOld(t *testing.T) {
 	sv, r := begin(t, standins[0], "")
 	if err := r.Read(t.Context()); err != nil {

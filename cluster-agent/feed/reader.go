@@ -66,6 +66,12 @@ func NewReader(c Config, folder string) *Reader {
 	if folder != "" {
 		h := fnv.New64a()
 		fmt.Fprint(h, c.Tells, "|", c.From, "|", c.Zone, "|", c.Market, "|", c.URL, "|", c.File, "|", c.Query, "|", c.Column, "|", c.Unit, "|", c.Currency, "|", c.Rate, "|", c.cooling())
+		if c.Latitude != nil && c.Longitude != nil {
+			fmt.Fprint(h, "|", *c.Latitude, "|", *c.Longitude)
+		}
+		if c.Timezone != "" {
+			fmt.Fprint(h, "|", c.Timezone)
+		}
 		r.file = filepath.Join(folder, fmt.Sprintf("%s-%s-%x.json", c.Tells, c.From, h.Sum64()))
 		r.recall()
 	}
