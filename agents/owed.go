@@ -63,12 +63,13 @@ func (a *Agent) owes(id protocol.JobID) *owed {
 
 // remind says again what is due. An Accept that nobody confirmed before the lease
 // ended is taken back: another site may have the job by now, and the room it
-// holds is wanted.
+// holds is wanted. But not that of a newer award of what our hands have already.
 func (a *Agent) remind(now protocol.Time) (said []protocol.Message) {
 	for len(a.owed) > 0 && a.owed[0].due <= now {
 		o := a.owed[0]
 		a.owed = a.owed[1:]
-		if _, accept := o.body.(protocol.Accept); accept && now > o.until {
+		_, accept := o.body.(protocol.Accept)
+		if l := a.live[o.job]; accept && now > o.until && (l == nil || !l.granted) {
 			said = append(said, a.giveBack(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)
 			continue
 		}

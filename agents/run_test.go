@@ -135,6 +135,46 @@ func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
 	}
 }
 
+// Nobody says whether the newer award stands, until after its lease: what runs is
+// not given back for that, and is reported; begun anew likewise.
+func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	var facts []protocol.Message
+	step := func(said []protocol.Message) []protocol.Message {
+		facts = append(facts, s.agent.Facts()...)
+		return said
+	}
+	step(s.agent.Tick(s.now))
+	s.confirm("", 0, protocol.Taken)
+	option := s.call(job("train", 1))[0].Options[0]
+	award := func(epoch uint64) {
+		step(s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: epoch, Option: option, Lease: s.now.Add(10 * time.Second)})))
+	}
+	award(1)
+	step(s.confirm("train", 1, protocol.Stands))
+	step(s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
+	award(2)
+	later := newSite(t, Habit{}, 4)
+	for _, m := range facts {
+		if err := later.agent.Restore(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later.agent.Begin(2)
+	later.market, later.hands = s.market, s.hands
+	for name, s := range map[string]*site{"it lives on": s, "it begins anew": later} {
+		s.now = noon.Add(30 * time.Minute)
+		for _, b := range bodies(s.agent.Tick(s.now)) {
+			if _, ok := b.(protocol.Decline); ok {
+				t.Errorf("%s, and says %+v of a job that runs", name, b)
+			}
+		}
+		if done := bodies(s.exit("train", 1)); len(done) != 1 || done[0].(protocol.Done).Epoch != 2 {
+			t.Errorf("%s, and says %+v when it ends; want a report under epoch 2", name, done)
+		}
+	}
+}
+
 func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
 	s := newSite(t, Habit{}, 4)
 	s.award(job("large", 4), 1, true)
