@@ -147,6 +147,7 @@ func (a *Agent) void(now protocol.Time, m protocol.Message, c protocol.Confirm) 
 	}
 	a.note(m)
 	a.drop(c.Job)
+	delete(a.epochs, c.Job)
 	return a.letGo(now, c.Job)
 }
 

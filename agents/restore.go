@@ -118,6 +118,7 @@ func (a *Agent) restoreConfirm(m protocol.Message, b protocol.Confirm) {
 	l, i := a.live[b.Job], a.queued(b.Job)
 	switch {
 	case b.Code == protocol.Void:
+		delete(a.epochs, b.Job)
 		a.release(m.At, b.Job)
 	case b.Code == protocol.Stands && l != nil:
 		l.granted = true

@@ -187,6 +187,21 @@ func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
 	}
 }
 
+// Most awards of a long life end elsewhere: nothing of them is kept.
+func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	s.award(job("large", 4), 1, true)
+	for i := range 10 {
+		id := protocol.JobID(fmt.Sprint("next-", i))
+		s.award(job(id, 4), 1, true)
+		s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Cancel{Job: id, Epoch: 1}))
+		s.confirm(id, 1, protocol.Void)
+	}
+	if n := len(s.agent.epochs); n != 1 {
+		t.Errorf("%d jobs are remembered; want the one that runs", n)
+	}
+}
+
 func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
 	s := newSite(t, Habit{}, 4)
 	s.award(job("first", 4), 1, true)
