@@ -24,9 +24,9 @@ const memory = 10_000
 // learn remembers a run of a job, and writes it down. How long it took is brought
 // to the reference clock by what was planned: a job on a GPU of half the speed
 // takes twice as long.
-func (a *Agent) learn(now protocol.Time, l *live, x protocol.Exited) {
+func (a *Agent) learn(now, ended protocol.Time, l *live, x protocol.Exited) {
 	move := a.cfg.Network.takes(l.launch.Job, a.cfg.Site)
-	took, planned := now.Sub(l.started)-move, l.launch.Run-move
+	took, planned := ended.Sub(l.started)-move, l.launch.Run-move
 	if took <= 0 || planned <= 0 || x.Failed != "" {
 		return
 	}
@@ -41,7 +41,7 @@ func (a *Agent) learn(now protocol.Time, l *live, x protocol.Exited) {
 		drawn += s.Energy
 	}
 	if !x.Estimated {
-		ran.Power = protocol.Milliwatts(float64(drawn) / now.Sub(l.started).Seconds())
+		ran.Power = protocol.Milliwatts(float64(drawn) / ended.Sub(l.started).Seconds())
 	}
 	quiet := a.mouth // a copy: the number is not used up
 	m := quiet.Say(now, a.mouth.Who, ran)

@@ -233,13 +233,17 @@ func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message 
 		return nil // said twice, or not ours
 	}
 	bill, _ := a.grid.Bill(x.Draw)
+	started, ended := min(l.started, now), now
+	if x.Ended != 0 { // heard late, if we were down; clocks differ
+		ended = min(max(x.Ended, started), now)
+	}
 	done := protocol.Done{
-		Job: x.Job, Epoch: l.award, Started: min(l.started, now), Ended: now, Node: l.launch.Node, Devices: l.launch.Devices,
+		Job: x.Job, Epoch: l.award, Started: started, Ended: ended, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.moved, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
 		Left: a.left(l, x.Left),
 	}
 	a.over(now, x.Job)
-	a.learn(now, l, x)
+	a.learn(now, ended, l, x)
 	said := a.owe(now, owed{job: x.Job, epoch: l.award, to: protocol.Coordinator, body: done})
 	a.note(said)
 	return append([]protocol.Message{said}, a.advance(now)...)

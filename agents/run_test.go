@@ -69,6 +69,31 @@ func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
 	}
 }
 
+// The end of a job is heard late, as when its agent was down: it is reported, and
+// remembered, as of when it was. A machine's clock that is off moves it no further
+// than from its begin to now.
+func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
+	for _, tc := range []struct{ said, want time.Duration }{{time.Hour, time.Hour}, {0, 9 * time.Hour}, {-time.Hour, 0}, {20 * time.Hour, 9 * time.Hour}} {
+		s := newSite(t, Habit{}, 4)
+		s.award(job("train", 1), 1, false)
+		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
+		x := protocol.Exited{Job: "train", Epoch: 1, Draw: []protocol.Slice{{Hour: noon, Energy: 360_000_000}}}
+		if tc.said != 0 {
+			x.Ended = noon.Add(tc.said)
+		}
+		s.now = noon.Add(9 * time.Hour)
+		said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", x))
+		if d, ok := said[0].Body.(protocol.Done); !ok || d.Started != noon || d.Ended != noon.Add(tc.want) {
+			t.Errorf("said to have ended after %v it is reported as %+v; want %v", tc.said, said[0].Body, tc.want)
+		}
+		for _, f := range s.agent.Facts() {
+			if r, ok := f.Body.(protocol.Ran); ok && (r.Lasted != tc.want || r.Power != protocol.Milliwatts(360_000/tc.want.Hours()/3.6)) {
+				t.Errorf("after %v it is remembered as %v at %d mW", tc.want, r.Lasted, r.Power)
+			}
+		}
+	}
+}
+
 func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 	give := func(s *site, id protocol.JobID, epoch uint64) []protocol.Message {
 		return s.give(protocol.Award{Job: id, Epoch: epoch, Option: protocol.Option{Start: noon, Model: "V100"}, Lease: noon.Add(time.Second)})

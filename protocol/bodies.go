@@ -130,6 +130,8 @@ type (
 		Use       Use  `msgpack:"u,omitempty"`
 		// Left is how much of its Launch's Run a job had before it that was paused.
 		Left time.Duration `msgpack:"lf,omitempty"`
+		// Ended is when it ended, by the clock of its machine; 0: just now.
+		Ended Time `msgpack:"en,omitempty"`
 	}
 
 	// Lost says that a job could not be started, or was taken down by no fault

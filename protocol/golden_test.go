@@ -139,6 +139,7 @@ var grown = []struct {
 	{"award-firm", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Firm: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
 	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Keep: true})},
 	{"exited-left", said(Exited{Job: "resumes", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
+	{"exited-ended", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
 	{"done-left", said(Done{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
 	{"settled-part", said(Settled{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
 	{"brought-strays", said(Brought{Rounds: 9, Strays: []Stray{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},

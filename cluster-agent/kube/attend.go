@@ -314,7 +314,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	draw, estimated := h.drawn(r, since, until)
-	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until)})
+	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" && r.lent == (loan{}) {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}

@@ -135,6 +135,9 @@ func TestAJobIsBoundRunsAndExits(t *testing.T) {
 			if x.Failed != "" || len(x.Draw) == 0 || x.Draw[0].Energy < 300_000 || x.Draw[0].Energy > 4_000_000 {
 				t.Errorf("exited %+v; want about two seconds at 400 W", x)
 			}
+			if ago := protocol.At(time.Now()).Sub(x.Ended); ago < 0 || ago > 2*time.Minute {
+				t.Errorf("it is said to have ended %v ago", ago)
+			}
 		})
 	}
 }
