@@ -33,7 +33,8 @@ type Holder struct {
 	Cards []string // UUIDs
 	Milli protocol.Milli
 	Plan  meter.Plan
-	Tally meter.Tally // what was counted before
+	Tally meter.Tally   // what was counted before
+	Since protocol.Time // it runs, by the machine's clock; 0: not yet, or nobody knows
 }
 
 // A State is how a holder's cards stand, for people.
@@ -122,6 +123,10 @@ func (c *Cards) Keep(now protocol.Time, holders []Holder) (again time.Time, err 
 	return again, errors.Join(append(errs, err)...)
 }
 
+// unseen is for how long a holder may have run before it is first counted: word of
+// it comes a moment late.
+const unseen = 15 * time.Second
+
 // adopt takes up those that are new. Of one that was counted before, all since
 // then is its own; of one that has just begun, all from now on.
 func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
@@ -144,6 +149,9 @@ func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
 				h.Tally.Miss(err.Error())
 				errs = append(errs, err)
 			}
+		}
+		if h.fresh && x.Since != 0 && now.Sub(x.Since) > unseen {
+			h.Tally.Miss(fmt.Sprintf("the job ran for %v before its cards were read", now.Sub(x.Since)))
 		}
 		h.Tally.Until = max(h.Tally.Until, now)
 		c.holds[x.Name] = h

@@ -226,6 +226,30 @@ func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
 	}
 }
 
+// Whoever counts was not there when a job began: what it drew until now is known to
+// nobody.
+func TestAJobThatRanUncountedIsNotMeasured(t *testing.T) {
+	b := newBench(t, 1, Config{})
+	b.w.Now += 3600
+	soon, late := holder("soon", 500, 0, "GPU-0"), holder("late", 500, 0, "GPU-0")
+	soon.Since, late.Since = b.at().Add(-5*time.Second), b.at().Add(-time.Hour)
+	b.after(0, soon, late)
+	if y, _ := b.Tally("soon"); y.Missing != "" {
+		t.Errorf("seen five seconds late: %+v", y)
+	}
+	y, _ := b.Tally("late")
+	if !strings.Contains(y.Missing, "1h0m0s") {
+		t.Errorf("seen an hour late: %+v", y)
+	}
+	known := holder("known", 500, 0, "GPU-0") // and one that was counted before
+	known.Since = late.Since
+	known.Tally, _ = b.Tally("soon")
+	b.after(10, soon, late, known)
+	if y, _ := b.Tally("known"); y.Missing != "" {
+		t.Errorf("counted before: %+v", y)
+	}
+}
+
 // A card falls off the bus, and whoever counts begins again without it: what it
 // drew since is not known, and its cap is not kept.
 func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A lister answers as a kubelet does.
@@ -57,5 +60,32 @@ func TestTheKubeletSaysWhichCardsItChose(t *testing.T) {
 	}
 	if _, err := (Kubelet{socket + ".none"}).Chosen(t.Context(), pod("training", "mine")); err == nil {
 		t.Error("a kubelet that is not there has answered")
+	}
+}
+
+func TestAPodBeganWithItsFirstContainer(t *testing.T) {
+	at := func(minute int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 2, 12, minute, 0, 0, time.UTC)) }
+	running := func(minute int) corev1.ContainerState {
+		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(minute)}}
+	}
+	over := func(minute int) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: at(minute)}}
+	}
+	for name, tc := range map[string]struct {
+		all  []corev1.ContainerStatus
+		want int // minute; -1: it has not begun
+	}{
+		"none has":         {[]corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}, {State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}, -1},
+		"one of two":       {[]corev1.ContainerStatus{{}, {State: running(7)}}, 7},
+		"the first of two": {[]corev1.ContainerStatus{{State: running(7)}, {State: over(3)}}, 3},
+		"one began anew":   {[]corev1.ContainerStatus{{State: running(7), LastTerminationState: over(2)}}, 2},
+	} {
+		want := protocol.Time(0)
+		if tc.want >= 0 {
+			want = protocol.At(at(tc.want).Time)
+		}
+		if got := began(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: tc.all}}); got != want {
+			t.Errorf("%s: it began at %v; want %v", name, got, want)
+		}
 	}
 }

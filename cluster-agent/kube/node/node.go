@@ -229,7 +229,7 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 	if err != nil {
 		d.cfg.Log.Warn("a pod does not say under what its cards are to be", "pod", p.Name, "error", err)
 	}
-	s.holder.Plan = plan
+	s.holder.Plan, s.holder.Since = plan, began(p)
 	if s.holder.Cards, err = d.cardsOf(ctx, p); err != nil {
 		d.cfg.Log.Warn("which cards a pod has is not known yet", "pod", p.Name, "error", err)
 		return nil
@@ -258,6 +258,25 @@ func (d *Daemon) cardsOf(ctx context.Context, p *corev1.Pod) (uuids []string, er
 		uuids = append(uuids, uuid)
 	}
 	return uuids, nil
+}
+
+// began is when the first container of a pod began to run; 0 if none has, as far as
+// it says.
+func began(p *corev1.Pod) (first protocol.Time) {
+	for _, c := range p.Status.ContainerStatuses {
+		for _, s := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			at := metav1.Time{}
+			if s.Running != nil {
+				at = s.Running.StartedAt
+			} else if s.Terminated != nil {
+				at = s.Terminated.StartedAt
+			}
+			if t := protocol.At(at.Time); !at.IsZero() && (first == 0 || t < first) {
+				first = t
+			}
+		}
+	}
+	return first
 }
 
 // over reports whether nothing of a pod runs any more.
