@@ -43,6 +43,12 @@ func (p promConfig) into(c *kube.Config) error {
 	if _, err := p.meter(); err != nil {
 		return err
 	}
+	switch {
+	case p.Cores && !p.Cards:
+		return errors.New("cluster-agent: kubernetes: prometheus: cores are asked for of jobs whose cards are: set cards, too")
+	case !p.Cards && !p.Use && p.Site == "":
+		return errors.New("cluster-agent: kubernetes: prometheus: nothing is asked of it: set cards, use or site")
+	}
 	table := c.Power
 	if p.Cards {
 		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.Slice, error) {

@@ -64,3 +64,19 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 		t.Error("an address that is none is taken")
 	}
 }
+
+// What is configured is asked for, or refused.
+func TestAPrometheusThatIsAskedNothingIsRefused(t *testing.T) {
+	for want, c := range map[string]promConfig{"set cards, too": {Cores: true, Use: true}, "cards, use or site": {}} {
+		c.URL = "http://prometheus:9090"
+		if err := c.into(new(kube.Config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v; want %q", c, err, want)
+		}
+	}
+	for _, c := range []promConfig{{Use: true}, {Site: "sum(x)"}, {Cards: true}} {
+		c.URL = "http://prometheus:9090"
+		if err := c.into(new(kube.Config)); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
