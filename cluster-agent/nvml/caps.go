@@ -32,8 +32,9 @@ type capped struct {
 	want    protocol.Milliwatts // of its job; 0: no cap
 	changed time.Time
 	blocked error // why its limit cannot be set; it is not tried again
+	unread  bool  // because it could not be read; it is tried again once it can
 
-	clock, wantClock int // MHz; 0: as the device likes
+	clock, wantClock int // MHz; 0: as the device likes; -1: not known
 	clocked          time.Time
 	unclocked        error // why its clock cannot be held; it is not tried again
 }
@@ -120,20 +121,28 @@ func (c *Caps) Wants() (w power.Want) {
 }
 
 // Refresh reads again what is set: others set limits too, and a guard that
-// thought its agent dead has put them back. The next Apply sets what is wanted.
+// thought its agent dead has put them back. The next Apply sets what is wanted. A
+// device that cannot be read is named once, and kept again when it can: it may have
+// been reset.
 func (c *Caps) Refresh() error {
 	var errs []error
 	for _, d := range c.devices {
-		if d.blocked != nil {
-			continue
-		}
 		l, err := d.dev.Limits()
 		if err != nil {
-			d.blocked = err
-			errs = append(errs, err)
+			if d.blocked == nil {
+				d.blocked = err
+				errs = append(errs, err)
+			}
+			d.unread = true
 			continue
 		}
 		d.limits = l
+		if d.unread {
+			d.unread, d.blocked, d.unclocked = false, nil, nil
+			if d.clock != 0 {
+				d.clock = -1
+			}
+		}
 	}
 	if c.notes.gone(c.cfg.File) {
 		c.notes = notes{}
@@ -147,7 +156,8 @@ func (c *Caps) Refresh() error {
 // Apply sets what has changed, and returns when to come again: a device's limit
 // is changed once in Every. Limits that go down are set before others go up, so
 // the ceiling holds at every instant. A device that may not be set, or is lost, is
-// named once and left alone from then on. The time is zero if nothing waits.
+// named once and left alone from then on, or until [Caps.Refresh] finds it again. The
+// time is zero if nothing waits.
 func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 	targets, err := c.targets()
 	errs := []error{err}

@@ -174,6 +174,48 @@ func TestWhatCannotBeSetIsNamedOnceAndLeftAlone(t *testing.T) {
 	}
 }
 
+// A card does not answer for a while, and is reset or not: then it is kept again, and
+// is not left as its last job had it.
+func TestACardThatAnswersAgainIsKeptAgain(t *testing.T) {
+	for name, reset := range map[string]bool{"as it was": false, "reset": true} {
+		t.Run(name, func(t *testing.T) {
+			library, w := standin(t, 1)
+			c := newCaps(t, open(t, library), CapsConfig{})
+			g := &w.GPU[0]
+			keep := func(now time.Time, limit protocol.Milliwatts, mhz int) {
+				t.Helper()
+				_ = errors.Join(c.Want("GPU-0", limit), c.WantClock("GPU-0", mhz)) // said by Apply
+				if _, err := c.Apply(now); err != nil {
+					t.Error(err)
+				}
+			}
+			keep(noon, 300_000, 1500)
+			for i, job := range []struct {
+				limit, want protocol.Milliwatts
+				mhz         int
+			}{{300_000, 300_000, 1500}, {0, 700_000, 0}} {
+				g.Lost = 1
+				if err := c.Refresh(); !errors.Is(err, ErrLost) {
+					t.Errorf("Refresh = %v", err)
+				}
+				if err := c.Refresh(); err != nil {
+					t.Errorf("it is named again: %v", err)
+				}
+				if g.Lost = 0; reset {
+					g.Limit, g.Locked = 700_000, 0
+				}
+				if err := c.Refresh(); err != nil {
+					t.Error(err)
+				}
+				keep(noon.Add(time.Duration(i+1)*time.Hour), job.limit, job.mhz)
+				if protocol.Milliwatts(g.Limit) != job.want || int(g.Locked) != job.mhz {
+					t.Errorf("it is under %d mW at %d MHz; want %d and %d", g.Limit, g.Locked, job.want, job.mhz)
+				}
+			}
+		})
+	}
+}
+
 func TestACeilingThatCannotBeKeptIsSaid(t *testing.T) {
 	library, w := standin(t, 2)
 	c := newCaps(t, open(t, library), CapsConfig{Ceiling: 350_000})
