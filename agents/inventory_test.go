@@ -48,6 +48,43 @@ func TestASiteIsIntroducedWhenItIsKnownAndWhenItChanges(t *testing.T) {
 	}
 }
 
+// An agent that was begun anew hears of one of its jobs before it knows its nodes: the
+// others keep the places that they were sold.
+func TestTheQueueWaitsUntilTheNodesAreKnown(t *testing.T) {
+	s := newSite(t, eager, 4)
+	var facts []protocol.Message
+	step := func(b protocol.Body) []protocol.Message {
+		said := s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", b))
+		facts = append(facts, s.agent.Facts()...)
+		return said
+	}
+	for _, id := range []protocol.JobID{"large", "next", "third"} {
+		o := s.call(job(id, 4))[0].Options[0]
+		step(protocol.Award{Job: id, Epoch: 1, Option: o, Queue: true, Lease: s.now.Add(10 * time.Second)})
+		step(protocol.Confirm{Job: id, Epoch: 1, Code: protocol.Stands})
+	}
+	s.agent, s.hands = newSiteOf(t, eager, nil).agent, protocol.Mouth{Who: "hands/oslo", Life: 2}
+	for _, m := range facts {
+		if err := s.agent.Restore(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.agent.Begin(2)
+	said := bodies(step(protocol.Cancel{Job: "third", Epoch: 1}))
+	if want := (protocol.Decline{Job: "third", Epoch: 1, Why: protocol.Reason{Code: protocol.Cancelled}}); len(said) != 1 || said[0] != want {
+		t.Errorf("told to cancel one job it says %+v", said)
+	}
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", inventory("a")))
+	s.agent.Tick(s.now)
+	if s.agent.queued("next") < 0 || s.agent.fleet.Running("large") == nil {
+		t.Error("what waited or ran is not here any more")
+	}
+	s.now = s.now.Add(time.Hour)
+	if got := launched(s.exit("large", 1)); got != "next " {
+		t.Errorf("launched %q", got)
+	}
+}
+
 func TestWhatHandsHoldIsTakenUpAgainAndEnds(t *testing.T) {
 	a, hands := unknown(t)
 	v := inventory("n1")

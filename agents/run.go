@@ -175,8 +175,12 @@ func (a *Agent) start(now protocol.Time, r reserved) bool {
 
 // advance starts what it can of the queue, in its order. The first job that
 // finds no room, and each that wants several GPUs, has a node set aside. So
-// small jobs pass a large one and do not hold it up for ever.
+// small jobs pass a large one and do not hold it up for ever. An agent that was begun
+// anew and knows no node yet leaves the queue as it is.
 func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
+	if !a.greeted && a.fleet.Empty() {
+		return nil
+	}
 	waiting := a.queue
 	a.queue = nil
 	for _, r := range waiting {
