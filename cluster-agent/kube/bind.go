@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,18 +98,39 @@ func Asks(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
 }
 
 func requests(p *corev1.Pod) (cpu, mib int64) {
-	var before struct{ cpu, mem int64 }
-	mem := int64(0)
-	for _, c := range p.Spec.Containers {
-		cpu += c.Resources.Requests.Cpu().MilliValue()
-		mem += c.Resources.Requests.Memory().Value()
+	mem := request(p, corev1.ResourceMemory, (*resource.Quantity).Value)
+	return request(p, corev1.ResourceCPU, (*resource.Quantity).MilliValue), (mem + 1<<20 - 1) >> 20
+}
+
+// request adds up as the kubelet does: an init container that is always restarted
+// runs beside the others to the end, and what the pod as a whole asks counts
+// instead of what its containers do. Where only a limit is said, that is the
+// request: the API server writes it into pods, but not into templates.
+func request(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity) int64) int64 {
+	asks := func(r corev1.ResourceRequirements) int64 {
+		if _, ok := r.Requests[name]; ok {
+			return of(r.Requests.Name(name, resource.DecimalSI))
+		}
+		return of(r.Limits.Name(name, resource.DecimalSI))
 	}
+	sum, before := int64(0), int64(0)
 	for _, c := range p.Spec.InitContainers {
-		before.cpu = max(before.cpu, c.Resources.Requests.Cpu().MilliValue())
-		before.mem = max(before.mem, c.Resources.Requests.Memory().Value())
+		n := asks(c.Resources)
+		before = max(before, sum+n)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sum += n
+		}
 	}
-	cpu, mem = max(cpu, before.cpu)+p.Spec.Overhead.Cpu().MilliValue(), max(mem, before.mem)+p.Spec.Overhead.Memory().Value()
-	return cpu, (mem + 1<<20 - 1) >> 20
+	for _, c := range p.Spec.Containers {
+		sum += asks(c.Resources)
+	}
+	sum = max(sum, before)
+	if whole := p.Spec.Resources; whole != nil {
+		if _, ok := whole.Requests[name]; ok || sum == 0 {
+			sum = asks(*whole)
+		}
+	}
+	return sum + of(p.Spec.Overhead.Name(name, resource.DecimalSI))
 }
 
 // amount is what a pod asks of an extended resource.
