@@ -41,7 +41,7 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 		h.leave(r, protocol.Refused, why)
 		return nil
 	}
-	if why := h.crowded(node, p); why != "" {
+	if why := h.crowded(node, append(h.onNode(node), p)); why != "" {
 		h.leave(r, protocol.TakenOver, why)
 		return nil
 	}

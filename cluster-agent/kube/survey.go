@@ -194,22 +194,21 @@ func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
 	return out
 }
 
-// load is what all pods on a node ask in all, and has what it can give.
-func (h *Hands) load(n *corev1.Node) (cpu, mib, gpus int64) {
+// onNode are the pods that hold something of a node.
+func (h *Hands) onNode(n *corev1.Node) (pods []*corev1.Pod) {
 	list, _ := h.pods.ByIndex(byNode, n.Name)
 	for _, o := range list {
-		if q := o.(*corev1.Pod); !over(q) {
-			c, m := requests(q)
-			cpu, mib, gpus = cpu+c, mib+m, gpus+amount(q, pluginGPU)
+		if p := o.(*corev1.Pod); !over(p) {
+			pods = append(pods, p)
 		}
 	}
-	return cpu, mib, gpus
+	return pods
 }
 
-// crowded says what a node lacks for one pod more, or "".
-func (h *Hands) crowded(n *corev1.Node, p *corev1.Pod) string {
-	cpu, mib, gpus := h.load(n)
-	if p != nil {
+// crowded says what a node lacks for all of some pods, or "".
+func (h *Hands) crowded(n *corev1.Node, pods []*corev1.Pod) string {
+	cpu, mib, gpus := int64(0), int64(0), int64(0)
+	for _, p := range pods {
 		c, m := requests(p)
 		cpu, mib, gpus = cpu+c, mib+m, gpus+amount(p, pluginGPU)
 	}
@@ -228,9 +227,11 @@ func (h *Hands) crowded(n *corev1.Node, p *corev1.Pod) string {
 
 // giveWay takes down the run of ours that began last, if others came to a node
 // that cannot hold all. What the node's kubelet would do with them nobody knows.
+// Where ours alone are too much, nobody came: the node says for a while that it
+// has no GPUs when its device plugin begins anew, and what runs there runs on.
 func (h *Hands) giveWay(n *corev1.Node, ours []*corev1.Pod) {
-	why := h.crowded(n, nil)
-	if why == "" || len(ours) == 0 {
+	why := h.crowded(n, h.onNode(n))
+	if why == "" || len(ours) == 0 || h.crowded(n, ours) != "" {
 		return
 	}
 	last := slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return begun(x).Compare(begun(y)) })

@@ -1,0 +1,51 @@
+package kube
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// holder is a pod on node n1 with GPUs; of a run, or of others.
+func holder(name, run string, gpus int64) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{LabelRun: run}, CreationTimestamp: metav1.NewTime(noon.Go())}}
+	p.Spec.NodeName = "n1"
+	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{pluginGPU: *resource.NewQuantity(gpus, resource.DecimalSI)}}}}
+	return p
+}
+
+func TestOursGiveWayToOthersAndNotToANodeThatForgotItsGPUs(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		gpus   string // that the node says it has
+		others int64
+		gives  bool
+	}{
+		{"there is room", "8", 2, false},
+		{"others came", "8", 5, true},
+		{"its device plugin begins anew", "0", 0, false},
+		{"the same beside others", "0", 2, false},
+	} {
+		now := noon
+		h := bare(Config{}, &now)
+		h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }})
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{pluginGPU: resource.MustParse(tc.gpus)}}}
+		for _, o := range []*corev1.Pod{holder("train", "r1", 4), holder("notebook", "", tc.others)} {
+			if err := h.pods.Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.nodes.Add(n); err != nil {
+			t.Fatal(err)
+		}
+		r := &run{name: "r1", kind: &kinds[0], space: "default"}
+		h.runs["r1"] = r
+		h.survey()
+		if gives := r.leaving != nil; gives != tc.gives {
+			t.Errorf("%s: ours gives way %v, want %v", tc.name, gives, tc.gives)
+		}
+	}
+}
