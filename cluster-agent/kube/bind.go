@@ -27,6 +27,8 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 	}
 	node := h.node(r.launch.Node)
 	switch {
+	case node == nil: // it went while the run's other pods were bound, and has us called again
+		return nil
 	case node.Spec.Unschedulable:
 		h.leave(r, protocol.Evicted, "node "+node.Name+" was cordoned before the job began")
 		return nil
