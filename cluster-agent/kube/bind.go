@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/meter"
@@ -35,8 +34,9 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 	case !h.owns(node):
 		h.leave(r, protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+h.foreign())
 		return nil
-	case !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(node.Labels)):
-		h.leave(r, protocol.Refused, fmt.Sprintf("its nodeSelector does not match node %s", node.Name))
+	}
+	if why := misplaced(node, p); why != "" {
+		h.leave(r, protocol.Refused, why)
 		return nil
 	}
 	if why := h.exceeds(r, pods); why != "" {

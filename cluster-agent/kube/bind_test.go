@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -14,6 +15,63 @@ func TestAPodWhoseNodeHasJustGoneIsNotBound(t *testing.T) {
 	r := &run{launch: protocol.Launch{Node: "n1"}}
 	p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: Scheduler}}
 	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving != nil {
+		t.Errorf("%v, leaving because %v", err, r.leaving)
+	}
+}
+
+func TestAPodIsKeptFromNodesThatItDoesNotWant(t *testing.T) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "a", "rank": "7"}}}
+	type term = []corev1.NodeSelectorRequirement
+	one := func(key string, op corev1.NodeSelectorOperator, values ...string) term {
+		return term{{Key: key, Operator: op, Values: values}}
+	}
+	no := "its nodeAffinity does not match node n1"
+	for _, tc := range []struct {
+		terms []term // one of them must hold
+		want  string
+	}{
+		{[]term{one("zone", "In", "a", "b")}, ""},
+		{[]term{one("zone", "In", "b")}, no},
+		{[]term{one("zone", "In", "b"), one("zone", "Exists")}, ""},
+		{[]term{append(one("zone", "In", "a"), one("disk", "Exists")...)}, no},
+		{[]term{one("zone", "NotIn", "a")}, no},
+		{[]term{one("disk", "DoesNotExist")}, ""},
+		{[]term{one("rank", "Gt", "6")}, ""},
+		{[]term{one("rank", "Lt", "7")}, no},
+		{[]term{{}}, no},
+	} {
+		p := &corev1.Pod{}
+		must := &corev1.NodeSelector{}
+		for _, t := range tc.terms {
+			must.NodeSelectorTerms = append(must.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: t})
+		}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: must}}
+		if got := misplaced(n, p); got != tc.want {
+			t.Errorf("%v: %q; want %q", tc.terms, got, tc.want)
+		}
+	}
+	for name, want := range map[string]string{"n1": "", "n2": no} {
+		p := &corev1.Pod{}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: one("metadata.name", "In", name)}}}}}
+		if got := misplaced(n, p); got != want {
+			t.Errorf("by name %s: %q; want %q", name, got, want)
+		}
+	}
+}
+
+// A pod that its kubelet would refuse is not bound: the job would be sold to this
+// site again at once, and again.
+func TestAPodThatMustNotGoToItsNodeIsRefusedBeforeItIsBound(t *testing.T) {
+	now := noon
+	h := bare(Config{Nodes: All}, &now)
+	if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	must := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: "Exists"}}}}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: Scheduler, Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: must}}}}
+	r := &run{launch: protocol.Launch{Node: "n1"}}
+	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving == nil || r.leaving.Code != protocol.Refused {
 		t.Errorf("%v, leaving because %v", err, r.leaving)
 	}
 }
