@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -246,7 +247,8 @@ func (h *Hands) holds(name string) bool {
 }
 
 // complaint takes in that the cluster makes no pods of an object, if that will
-// not go away by itself.
+// not go away by itself. Events stay for an hour, and are told of again when they
+// go and when we begin anew: those of what bore a run's name before it are not its.
 func (h *Hands) complaint(e *corev1.Event) {
 	final := false
 	for _, word := range []string{"exceeded quota", "forbidden", "is invalid", "denied"} {
@@ -258,11 +260,26 @@ func (h *Hands) complaint(e *corev1.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, r := range h.runs {
-		if r.object() == e.InvolvedObject.Name && r.space == e.InvolvedObject.Namespace {
+		asked := cmp.Or(r.created, h.cfg.Now())
+		if r.object() == e.InvolvedObject.Name && r.space == e.InvolvedObject.Namespace && seen(e) >= asked.Add(-time.Minute) { // clocks differ
 			h.refused[name] = e.Message
 			h.queue.Add(name)
 		}
 	}
+}
+
+// seen is when what an event tells was last seen.
+func seen(e *corev1.Event) protocol.Time {
+	last := e.CreationTimestamp.Time
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	if s := e.Series; s != nil && s.LastObservedTime.After(last) {
+		last = s.LastObservedTime.Time
+	}
+	return protocol.At(last)
 }
 
 // adopt finds what runs from before, and returns it.
