@@ -313,8 +313,10 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		r.told = true
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
-	draw, estimated := h.drawn(r, since, until)
-	h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
+	if !r.spent { // or it was said, and only the cluster has yet to take that in
+		draw, estimated := h.drawn(r, since, until)
+		h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
+	}
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" && r.lent == (loan{}) {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}
@@ -325,7 +327,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	}
 	_, err = h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Patch(ctx, r.object(), types.MergePatchType, data, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && passing(err) {
-		return err // said again then; the agent drops what it has heard
+		return err
 	}
 	h.forget(r)
 	return nil

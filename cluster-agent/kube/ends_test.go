@@ -1,0 +1,65 @@
+package kube
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// served are hands whose API server is what answer does. They know of no pods.
+func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	h := bare(Config{Dynamic: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL, QPS: -1})}, now)
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(any) ([]string, error) { return nil, nil }})
+	h.stores = map[string][]cache.Indexer{"jobs": {cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}}
+	var err error
+	if h.port, err = new(membus.Hub).Join(t.Context(), protocol.Hands("oslo")); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// busy answers as a server does that cannot answer now.
+func busy(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusGatewayTimeout)
+	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504}`)
+}
+
+func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
+	now, asked := noon.Add(30*time.Minute), 0
+	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked < 4 {
+			busy(w)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
+	})
+	r := &run{name: "r", space: "default", kind: &kinds[0], created: noon, since: noon, launch: protocol.Launch{Power: 1000}}
+	h.runs["r"] = r
+	for range 10 {
+		if err := h.exit(t.Context(), r, nil, ""); err == nil {
+			break
+		}
+	}
+	if h.runs["r"] != nil || len(h.past) != 1 {
+		t.Errorf("it is %+v; its end was said %d times", h.runs["r"], len(h.past))
+	}
+	now = noon.Add(time.Hour + grace)
+	if x := h.hour(t.Context(), noon); x.Total != 1_800_000 || x.Idle != 0 {
+		t.Errorf("the hour is %+v; half an hour at a watt is 1800000 mJ", x)
+	}
+}
