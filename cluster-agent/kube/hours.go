@@ -86,10 +86,15 @@ func (h *Hands) metered(ctx context.Context, hour protocol.Time) (protocol.Milli
 	return h.cfg.Hour(ctx, hour)
 }
 
-// modelled is what all nodes draw in an hour without work, by the power model.
+// modelled is what all nodes of the site draw in an hour without work, by the
+// power model.
 func (h *Hands) modelled() (sum protocol.Millijoules) {
 	for _, o := range h.nodes.List() {
-		m := h.machine(o.(*corev1.Node))
+		n := o.(*corev1.Node)
+		if !h.owns(n) {
+			continue
+		}
+		m := h.machine(n)
 		g, _ := h.cfg.Power.Lookup(m.Model)
 		sum += protocol.Millijoules(power.DefaultHost(m.GPUs).Idle(g, m.GPUs)) * 3600
 	}

@@ -105,10 +105,15 @@ func TestASitesMeterIsBelievedAndItsAbsenceIsSaid(t *testing.T) {
 		t.Errorf("hour = %+v", x)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: TaintOwned, Value: "oslo", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{pluginGPU: resource.MustParse("8")}}}
+	another := node.DeepCopy() // in the same cluster, and another site's
+	another.Name, another.Spec.Taints[0].Value = "b", "lyon"
 	dark := bare(Config{}, &now)
-	if err := dark.nodes.Add(node); err != nil {
-		t.Fatal(err)
+	for _, n := range []*corev1.Node{node, another} {
+		if err := dark.nodes.Add(n); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const idle = (300 + 8*80 + 8*70) * 3600 * 1000 // mJ of an awake node with eight idle H100s
 	if x := dark.hour(t.Context(), noon); x != (protocol.Reading{Hour: noon, Idle: idle, Total: idle, Estimated: true}) {
