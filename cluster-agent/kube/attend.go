@@ -29,13 +29,14 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	if r == nil {
 		return 0, nil
 	}
-	if r.created == 0 {
-		if r.leaving != nil {
-			h.lose(r, *r.leaving)
-			return 0, nil
-		}
+	switch {
+	case r.created != 0:
+	case r.leaving == nil:
 		return 0, h.create(ctx, r)
-	}
+	case r.asked == 0:
+		h.lose(r, *r.leaving)
+		return 0, nil
+	} // what was asked for may be there, though nobody answered
 	u := h.object(r)
 	if r.lent.kueue != "" {
 		return h.attendKueue(ctx, r, u)

@@ -63,3 +63,34 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 		t.Errorf("the hour is %+v; half an hour at a watt is 1800000 mJ", x)
 	}
 }
+
+// A server that takes in a Job and goes away before it has answered.
+func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
+	now, deleted := noon, 0
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deleted++
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+			return
+		}
+		busy(w)
+	})
+	h.launch(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
+	name := runName("train", 1)
+	if _, err := h.attend(t.Context(), name); err == nil {
+		t.Fatal("a server that does not answer is waited for")
+	}
+	h.cancel(protocol.Cancel{Job: "train", Epoch: 1})
+	if _, err := h.attend(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
+		t.Errorf("deleted %d times, said %v; it is %+v", deleted, h.past, h.runs[name])
+	}
+	h.launch(protocol.Launch{Job: protocol.Job{ID: "never"}, Epoch: 1})
+	h.cancel(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
+	if _, err := h.attend(t.Context(), runName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
+		t.Errorf("%v; deleted %d times, said %v", err, deleted, h.past)
+	}
+}

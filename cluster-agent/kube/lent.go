@@ -138,6 +138,7 @@ func (h *Hands) release(ctx context.Context, r *run, uid string) (why string, er
 	}
 	patch, err := h.freedom(r, j, node)
 	if err == nil {
+		r.asked = h.cfg.Now()
 		_, err = h.cfg.Client.BatchV1().Jobs(r.space).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	return "", err
