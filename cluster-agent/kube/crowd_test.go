@@ -49,3 +49,22 @@ func TestOursGiveWayToOthersAndNotToANodeThatForgotItsGPUs(t *testing.T) {
 		}
 	}
 }
+
+// Whoever copies a pod into a namespace of his own copies its labels.
+func TestAPodElsewhereWithARunsLabelIsNotTheRuns(t *testing.T) {
+	now := noon
+	h := bare(Config{}, &now)
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil }})
+	r := &run{name: "r1", kind: &kinds[0], space: "default"}
+	h.runs["r1"] = r
+	own, copied := holder("train", "r1", 1), holder("train", "r1", 1)
+	copied.Namespace = "debug"
+	for _, p := range []*corev1.Pod{own, copied} {
+		if err := h.pods.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pods := h.podsOf(r); len(pods) != 1 || pods[0] != own || !h.ours(own, "n1") || h.ours(copied, "n1") {
+		t.Errorf("its pods are %v; ours %v and %v", pods, h.ours(own, "n1"), h.ours(copied, "n1"))
+	}
+}

@@ -383,11 +383,14 @@ func (h *Hands) work(ctx context.Context) {
 	}
 }
 
-// podsOf returns the pods of a run.
+// podsOf returns the pods of a run. A label anybody can write, in a namespace of
+// his own.
 func (h *Hands) podsOf(r *run) (pods []*corev1.Pod) {
 	list, _ := h.pods.ByIndex(byRun, r.pods())
 	for _, o := range list {
-		pods = append(pods, o.(*corev1.Pod))
+		if p := o.(*corev1.Pod); p.Namespace == r.space {
+			pods = append(pods, p)
+		}
 	}
 	return pods
 }

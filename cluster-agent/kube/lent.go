@@ -81,7 +81,7 @@ func (h *Hands) ours(p *corev1.Pod, node string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.runs[name]
-	return r != nil && (r.lent.kueue == "" || r.launch.Node == node)
+	return r != nil && r.space == p.Namespace && (r.lent.kueue == "" || r.launch.Node == node)
 }
 
 // borrow takes up a run whose task names a Job that is there, or will be, and
