@@ -25,7 +25,7 @@ func (q *Queue) attendJob(ctx context.Context, j *batchv1.Job) (again time.Durat
 	taken, err := time.Parse(time.RFC3339, j.Annotations[NoteTaken])
 	submitted := err == nil && kept
 	switch {
-	case !submitted && (over(j) || j.DeletionTimestamp != nil):
+	case !submitted && (over(j) || j.DeletionTimestamp != nil || !kept && dealtWith(j)):
 		q.forget(id)
 		return 0, q.letGo(ctx, j)
 	case !submitted && j.Labels[kube.LabelQueue] == "":
@@ -71,6 +71,10 @@ func over(j *batchv1.Job) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True"
 	})
 }
+
+// dealtWith reports whether a Job that has no finalizer of ours was taken in before.
+// The market knows it as refused or cancelled, and would say so again for ever.
+func dealtWith(j *batchv1.Job) bool { return j.Annotations[NoteTaken] != "" && placed(j) != nil }
 
 // take takes a Job in: from then on it is submitted, as of that time.
 func (q *Queue) take(ctx context.Context, j *batchv1.Job) error {
