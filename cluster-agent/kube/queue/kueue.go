@@ -96,11 +96,7 @@ func (k *Kueue) site(cluster string) string {
 
 // attendWorkload does what a Workload needs next. It is submitted anew each time
 // that Kueue reserves quota for it: under its UID and the time of that.
-func (q *Queue) attendWorkload(ctx context.Context, name string) (again time.Duration, err error) {
-	w, err := q.workload(name)
-	if w == nil || err != nil {
-		return 0, err
-	}
+func (q *Queue) attendWorkload(ctx context.Context, name string, w *workload) (again time.Duration, err error) {
 	clusters, waits := q.waits(w)
 	taken, err := time.Parse(time.RFC3339, w.Annotations[NoteTaken])
 	submitted := err == nil && slices.Contains(w.Finalizers, Finalizer)
@@ -243,10 +239,11 @@ func (q *Queue) closeWorkload(ctx context.Context, w *workload, end protocol.Sta
 // tellWorkload makes an event of how a Workload stands, on its Job, where its owner
 // looks, if there is one.
 func (q *Queue) tellWorkload(ctx context.Context, w *workload, s state) error {
+	key, words := ofWorkload+w.Namespace+"/"+w.Name, string(w.UID)+": "+s.words
 	q.mu.Lock()
-	was := q.told[w.UID]
+	was := q.told[key]
 	q.mu.Unlock()
-	if was == s.words {
+	if was == words {
 		return nil
 	}
 	of := corev1.ObjectReference{APIVersion: "kueue.x-k8s.io/v1beta2", Kind: "Workload", Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion}
@@ -257,7 +254,7 @@ func (q *Queue) tellWorkload(ctx context.Context, w *workload, s state) error {
 		return err
 	}
 	q.mu.Lock()
-	q.told[w.UID] = s.words
+	q.told[key] = words
 	q.mu.Unlock()
 	return nil
 }

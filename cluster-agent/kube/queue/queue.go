@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -75,7 +75,7 @@ type Queue struct {
 
 	workloads map[string]cache.Indexer // the same
 	checks    admission
-	told      map[types.UID]string // of each Workload, in words
+	told      map[string]string // of each Workload by key, its UID and how it stands, in words
 }
 
 // news is what the market said of a job in this life.
@@ -96,7 +96,7 @@ func New(cfg Config) *Queue {
 	return &Queue{
 		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Queue(cfg.Site), Life: cfg.Life},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
-		news:  make(map[protocol.JobID]*news), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), told: make(map[types.UID]string),
+		news:  make(map[protocol.JobID]*news), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), told: make(map[string]string),
 	}
 }
 
@@ -195,12 +195,21 @@ func (q *Queue) work(ctx context.Context) {
 // happens before.
 func (q *Queue) attend(ctx context.Context, key string) (again time.Duration, err error) {
 	if name, ok := strings.CutPrefix(key, ofWorkload); ok {
-		return q.attendWorkload(ctx, name)
+		w, err := q.workload(name)
+		if err != nil {
+			return 0, err
+		}
+		if w == nil {
+			q.drop(key)
+			return 0, nil
+		}
+		return q.attendWorkload(ctx, name, w)
 	}
 	name := strings.TrimPrefix(key, ofJob)
 	space, _, _ := strings.Cut(name, "/")
 	o, ok, _ := q.jobs[space].GetByKey(name)
 	if !ok {
+		q.drop(key)
 		return 0, nil
 	}
 	return q.attendJob(ctx, o.(*batchv1.Job).DeepCopy())
@@ -254,6 +263,14 @@ func (q *Queue) forget(id protocol.JobID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.news, id)
+}
+
+// drop drops what is known of an object that is gone.
+func (q *Queue) drop(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.told, key)
+	maps.DeleteFunc(q.news, func(_ protocol.JobID, n *news) bool { return n.key == key })
 }
 
 // ask submits a job, and with that asks how it stands: the market takes it once.

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 const aStatus = `{"admission":{"clusterQueue":"gpus"},"conditions":[{"type":"QuotaReserved","status":"True","reason":"QuotaReserved"},{"type":"gridbid.io/Placed","status":"False"}],
@@ -92,4 +95,21 @@ func FuzzPick(f *testing.F) {
 			t.Errorf("picked %v", got)
 		}
 	})
+}
+
+func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
+	q := New(Config{Site: "hub"})
+	for _, store := range []*map[string]cache.Indexer{&q.jobs, &q.workloads} {
+		(*store)["vision"] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	}
+	for _, key := range []string{ofJob + "vision/train", ofWorkload + "vision/train"} {
+		q.known(protocol.JobID(key), key)
+		q.told[key] = "77: it waits"
+		if _, err := q.attend(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(q.news) > 0 || len(q.told) > 0 {
+		t.Errorf("of what is gone is known %v and %v", q.news, q.told)
+	}
 }
