@@ -19,21 +19,7 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 		return nil
 	}
 	if l, ok := k.lots[j.ID]; ok {
-		if l.same(s) {
-			k.counts["submitted-twice"]++
-			answer := protocol.Confirm{Job: j.ID, Code: protocol.Taken}
-			if l.state == ended {
-				answer.Code = protocol.Closed
-			}
-			said := []protocol.Message{k.say(now, m.From, answer)}
-			if l.queued() && l.standing.Job != "" {
-				said = append(said, k.say(now, m.From, l.standing))
-			}
-			return said
-		}
-		k.counts["duplicate-id"]++
-		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
-		return []protocol.Message{k.say(now, m.From, protocol.Refuse{Job: j.ID, Why: why})}
+		return k.repeated(now, m, l, s)
 	}
 	l := k.enter(max(now, j.Arrival), m.From, s)
 	k.note(m)
@@ -49,6 +35,30 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 		return []protocol.Message{k.say(now, m.From, protocol.Confirm{Job: j.ID, Code: protocol.Taken})}
 	}
 	return k.refuse(now, l, why)
+}
+
+// repeated answers who submits an id that is known. A queue asks by that how its job
+// stands, which it is told even if the job has been changed since.
+func (k *Market) repeated(now protocol.Time, m protocol.Message, l *lot, s protocol.Submit) (said []protocol.Message) {
+	if l.same(s) {
+		k.counts["submitted-twice"]++
+	} else {
+		k.counts["duplicate-id"]++
+		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
+		said = append(said, k.say(now, m.From, protocol.Refuse{Job: l.job.ID, Why: why}))
+		if m.From.Site() == "" {
+			return said
+		}
+	}
+	answer := protocol.Confirm{Job: l.job.ID, Code: protocol.Taken}
+	if l.state == ended {
+		answer.Code = protocol.Closed
+	}
+	said = append(said, k.say(now, m.From, answer))
+	if l.queued() && l.standing.Job != "" {
+		said = append(said, k.say(now, m.From, l.standing))
+	}
+	return said
 }
 
 // enter puts a job on the books. It is not called before it arrives, should its

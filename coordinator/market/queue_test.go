@@ -125,3 +125,22 @@ func TestAQueueIsToldThatItsJobWasRefused(t *testing.T) {
 		}
 	}
 }
+
+// A queue that was away when its job ended, and asks after the job was changed,
+// would otherwise wait for ever, and keep it.
+func TestAQueueIsToldHowItsJobStandsThoughItWasChanged(t *testing.T) {
+	s := newStage(t, "bern")
+	s.tell(queue, protocol.Submit{Job: s.queued(), Task: "{}"})
+	s.tell(queue, protocol.Cancel{Job: "bern/9f86"})
+	said := s.tell(queue, protocol.Submit{Job: s.queued(), Task: `{"changed":true}`})
+	if got := standing(said); got.State != protocol.Closed || got.Why.Code != protocol.Cancelled {
+		t.Errorf("it is told %+v", said)
+	}
+	if b, ok := said[0].Body.(protocol.Refuse); !ok || b.Why.Code != protocol.Duplicate {
+		t.Errorf("it is told %+v first", said[0])
+	}
+	// A desk that submits another job of the same id learns that, and no more.
+	if said = s.tell(protocol.Desk, protocol.Submit{Job: s.queued(), Task: "{ }"}); len(said) != 1 {
+		t.Errorf("a desk is told %+v", said)
+	}
+}
