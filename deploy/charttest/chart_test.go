@@ -179,3 +179,10 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A job can mount the Secrets of its namespace, and name its service accounts.
+func TestJobsArePutWhereTheAgentsKeysAreNot(t *testing.T) {
+	if _, err := render(t, values(map[string]any{"namespaces": []any{"training", "gridbid"}})); err == nil || !strings.Contains(err.Error(), "a namespace of its own") {
+		t.Errorf("rendered with %v", err)
+	}
+}
