@@ -104,7 +104,7 @@ func TestWhatIsRendered(t *testing.T) {
 func TestTheAgentTakesItsConfiguration(t *testing.T) {
 	schema := schemaOf(t)
 	for name, more := range map[string]map[string]any{
-		"plain": nil,
+		"plain": nil, "a number for a name": {"site": "101"},
 		"all": {"abandon": "10m", "nodes": "all", "prometheus": map[string]any{"url": "http://prometheus.monitoring:9090", "cards": true, "use": true}, "curves": map[string]any{"H100": "{}"}, "models": map[string]any{"Acme-X1": "H100"}, "monitoring": map[string]any{"enabled": true},
 			"grid": map[string]any{"price": 55, "carbon": 30, "pue": 1.2, "secret": "grid-keys", "sources": []any{
 				map[string]any{"tells": "carbon", "from": "electricity-maps", "zone": "NO-NO1", "key_env": "EM_KEY"}}}},
@@ -167,6 +167,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	for name, more := range map[string]map[string]any{
 		"no site":           {"site": ""},
 		"no namespace":      {"namespaces": []any{}},
+		"one twice":         {"namespaces": []any{"training", "training"}},
 		"an unknown way":    {"sharing": "mps"},
 		"some nodes":        {"nodes": "some"},
 		"no price":          {"grid": map[string]any{"carbon": 30}},
