@@ -31,10 +31,10 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	}
 	switch {
 	case r.created != 0:
-	case r.leaving == nil:
+	case r.leaving.Load() == nil:
 		return 0, h.create(ctx, r)
 	case r.asked == 0:
-		h.lose(r, *r.leaving)
+		h.lose(r, *r.leaving.Load())
 		return 0, nil
 	} // what was asked for may be there, though nobody answered
 	u := h.object(r)
@@ -50,7 +50,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		}
 		r.equipped = true
 	}
-	if u != nil && r.leaving == nil { // did it end?
+	if u != nil && r.leaving.Load() == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
 			if left := h.unsettled(r, pods); left > 0 {
 				return left, nil
@@ -68,7 +68,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		}
 	}
 	switch {
-	case r.leaving != nil:
+	case r.leaving.Load() != nil:
 	case refused != "":
 		h.leave(r, protocol.Refused, refused)
 	case u == nil && r.seen || u != nil && u.GetDeletionTimestamp() != nil:
@@ -80,7 +80,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 			return 0, err
 		}
 	}
-	if r.leaving != nil {
+	if r.leaving.Load() != nil {
 		return h.takeDown(ctx, r, pods)
 	}
 	if r.since != 0 {
@@ -102,7 +102,7 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 	}
 	u, k, err := h.build(r.launch)
 	if err == nil {
-		r.kind, r.space = k, u.GetNamespace()
+		h.places(r, k, u.GetNamespace(), loan{})
 		if err = h.follow(ctx, k); apierrors.IsNotFound(err) {
 			err = fmt.Errorf("%s %s is not installed in this cluster", u.GetAPIVersion(), u.GetKind())
 		} else if err != nil {
@@ -129,6 +129,13 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 	}
 	h.begun(r)
 	return nil
+}
+
+// places notes what a run consists of, and where.
+func (h *Hands) places(r *run, k *kind, space string, lent loan) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.kind, r.space, r.lent = k, space, lent
 }
 
 // begun notes that a run was asked for.
@@ -162,7 +169,7 @@ func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
 			r.since = started(p)
 			h.mu.Unlock()
 		}
-		if r.leaving != nil {
+		if r.leaving.Load() != nil {
 			return nil
 		}
 	}
@@ -170,8 +177,7 @@ func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
 		h.leave(r, protocol.Evicted, lost)
 		return nil
 	}
-	if r.since != 0 && !r.told {
-		r.told = true
+	if r.since != 0 && !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	return firstErr
@@ -209,11 +215,7 @@ func disturbed(pods []*corev1.Pod) string {
 
 // leave decides that a run is taken down.
 func (h *Hands) leave(r *run, code protocol.Code, note string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if r.leaving == nil {
-		r.leaving = &protocol.Reason{Code: code, Note: note}
-	}
+	r.leaving.CompareAndSwap(nil, &protocol.Reason{Code: code, Note: note})
 }
 
 // takeDown deletes a run's object and says that it is lost when its pods are
@@ -233,13 +235,13 @@ func (h *Hands) takeDown(ctx context.Context, r *run, pods []*corev1.Pod) (again
 			return time.Second, nil
 		}
 	}
-	h.lose(r, *r.leaving)
+	h.lose(r, *r.leaving.Load())
 	return 0, nil
 }
 
 // remove deletes a run's object, or gives it back if it is another's.
 func (h *Hands) remove(ctx context.Context, r *run, pods []*corev1.Pod) error {
-	if r.lent != (loan{}) {
+	if r.lent.object != "" {
 		return h.giveBack(ctx, r, pods)
 	}
 	background := metav1.DeletePropagationBackground
@@ -249,7 +251,7 @@ func (h *Hands) remove(ctx context.Context, r *run, pods []*corev1.Pod) error {
 // lose says that nothing of a run is left.
 func (h *Hands) lose(r *run, why protocol.Reason) {
 	h.forget(r)
-	if r.given {
+	if r.given.Load() {
 		return
 	}
 	x := protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
@@ -260,7 +262,7 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 		x.Draw, x.Estimated = h.drawn(r, r.since, h.cfg.Now())
 		x.Draw = h.spend(r, x.Draw)
 	}
-	if r.stopped {
+	if r.stopped.Load() {
 		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
 		return
 	}
@@ -310,8 +312,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	if until < since {
 		until = max(since, h.cfg.Now())
 	}
-	if !r.told {
-		r.told = true
+	if !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	if !r.spent { // or it was said, and only the cluster has yet to take that in
@@ -319,7 +320,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 		h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
 	}
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
-	if r.kind.Kind == "Job" && r.lent == (loan{}) {
+	if r.kind.Kind == "Job" && r.lent.object == "" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.Keep / time.Second)}
 	}
 	data, err := json.Marshal(patch)

@@ -14,8 +14,8 @@ func TestAPodWhoseNodeHasJustGoneIsNotBound(t *testing.T) {
 	h := bare(Config{}, &now)
 	r := &run{launch: protocol.Launch{Node: "n1"}}
 	p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: Scheduler}}
-	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving != nil {
-		t.Errorf("%v, leaving because %v", err, r.leaving)
+	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving.Load() != nil {
+		t.Errorf("%v, leaving because %v", err, r.leaving.Load())
 	}
 }
 
@@ -71,7 +71,7 @@ func TestAPodThatMustNotGoToItsNodeIsRefusedBeforeItIsBound(t *testing.T) {
 	must := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: "Exists"}}}}}
 	p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: Scheduler, Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: must}}}}
 	r := &run{launch: protocol.Launch{Node: "n1"}}
-	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving == nil || r.leaving.Code != protocol.Refused {
-		t.Errorf("%v, leaving because %v", err, r.leaving)
+	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving.Load() == nil || r.leaving.Load().Code != protocol.Refused {
+		t.Errorf("%v, leaving because %v", err, r.leaving.Load())
 	}
 }

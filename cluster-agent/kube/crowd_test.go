@@ -44,7 +44,7 @@ func TestOursGiveWayToOthersAndNotToANodeThatForgotItsGPUs(t *testing.T) {
 		r := &run{name: "r1", kind: &kinds[0], space: "default"}
 		h.runs["r1"] = r
 		h.survey()
-		if gives := r.leaving != nil; gives != tc.gives {
+		if gives := r.leaving.Load() != nil; gives != tc.gives {
 			t.Errorf("%s: ours gives way %v, want %v", tc.name, gives, tc.gives)
 		}
 	}

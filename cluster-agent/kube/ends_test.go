@@ -4,9 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +18,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// served are hands whose API server is what answer does. They know of no pods.
+// served are hands whose API server is what answer does. They know of no pods and nodes.
 func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,7 +27,7 @@ func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
 	}))
 	t.Cleanup(server.Close)
 	h := bare(Config{Dynamic: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL, QPS: -1})}, now)
-	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(any) ([]string, error) { return nil, nil }})
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil }})
 	h.stores = map[string][]cache.Indexer{"jobs": {cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}}
 	var err error
 	if h.port, err = new(membus.Hub).Join(t.Context(), protocol.Hands("oslo")); err != nil {
@@ -92,5 +95,50 @@ func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 	h.cancel(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
 	if _, err := h.attend(t.Context(), runName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
 		t.Errorf("%v; deleted %d times, said %v", err, deleted, h.past)
+	}
+}
+
+// The race detector reads along.
+func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
+	now := noon
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
+	})
+	l := protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`}
+	name := runName("train", 1)
+	p := holder("main", name, 0)
+	p.Status.Phase = corev1.PodRunning
+	if err := h.pods.Add(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	h.launch(l)
+	var others sync.WaitGroup
+	others.Go(func() {
+		for range 100 {
+			h.complaint(&corev1.Event{Message: "denied", InvolvedObject: corev1.ObjectReference{Name: name, Namespace: "default"}})
+			h.launch(l)
+			h.cancel(protocol.Cancel{Job: "train", Epoch: 1, Keep: true})
+		}
+		h.cancel(protocol.Cancel{Job: "train", Epoch: 1})
+	})
+	attend := func() {
+		if _, err := h.attend(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 100 {
+		attend()
+	}
+	others.Wait()
+	if err := h.pods.Delete(p); err != nil {
+		t.Fatal(err)
+	}
+	attend()
+	if h.runs[name] != nil || len(h.past) != 1 {
+		t.Errorf("it is %+v; its end was said %d times", h.runs[name], len(h.past))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,24 +122,25 @@ type Hands struct {
 	nodes, pods, slices, claims cache.Indexer
 }
 
-// A run is one epoch of a job in our care. Its fields are changed under
-// Hands.mu; only one worker at a time looks after a run.
+// A run is one epoch of a job in our care. Only one worker at a time looks after a
+// run. What others read is changed under Hands.mu, and what others change is
+// atomic, or read under it.
 type run struct {
 	name     string
 	launch   protocol.Launch
 	space    string
 	kind     *kind
-	asked    protocol.Time    // when we first asked for it
-	created  protocol.Time    // when we asked for it; 0: not yet
-	seen     bool             // the cluster has it
-	equipped bool             // its claim templates are there
-	told     bool             // Started was said
-	ended    protocol.Time    // when we first saw that it had ended; 0: not yet
-	since    protocol.Time    // it runs; 0: not yet
-	leaving  *protocol.Reason // why it is taken down
-	stopped  bool             // because it was cancelled
-	given    bool             // said to be lost already
-	deleted  bool             // we asked for that
+	asked    protocol.Time                   // when we first asked for it
+	created  protocol.Time                   // when we asked for it; 0: not yet
+	seen     bool                            // the cluster has it
+	equipped bool                            // its claim templates are there
+	told     atomic.Bool                     // Started was said
+	ended    protocol.Time                   // when we first saw that it had ended; 0: not yet
+	since    protocol.Time                   // it runs; 0: not yet
+	leaving  atomic.Pointer[protocol.Reason] // why it is taken down
+	stopped  atomic.Bool                     // because it was cancelled
+	given    atomic.Bool                     // said to be lost already
+	deleted  bool                            // we asked for that
 	lent     loan
 
 	gave map[types.UID][]int       // devices of its pods, before the cluster says so
@@ -275,7 +277,7 @@ func (h *Hands) launch(l protocol.Launch) {
 	defer h.mu.Unlock()
 	switch {
 	case h.runs[name] != nil:
-		h.runs[name].told = false // say it again
+		h.runs[name].told.Store(false) // say it again
 	case l.Epoch > h.epochs[l.Job.ID]:
 		h.epochs[l.Job.ID] = l.Epoch
 		h.runs[name] = &run{name: name, launch: l}
@@ -311,7 +313,7 @@ func (h *Hands) revive(l protocol.Launch, name string) bool {
 		for _, u := range h.all(&kinds[i]) {
 			if u.GetLabels()[LabelRun] == name {
 				h.runs[name] = h.known(&kinds[i], u, l)
-				h.runs[name].told = true
+				h.runs[name].told.Store(true)
 				return true
 			}
 		}
@@ -329,17 +331,15 @@ func (h *Hands) cancel(c protocol.Cancel) {
 	r := h.runs[name]
 	if c.Keep { // nothing here knows how to save what a job has done: it runs on
 		if r != nil {
-			r.told = false
+			r.told.Store(false)
 			h.queue.Add(name)
 		}
 		h.mu.Unlock()
 		return
 	}
 	if r != nil {
-		r.stopped = true
-		if r.leaving == nil {
-			r.leaving = &protocol.Reason{Code: protocol.Cancelled}
-		}
+		r.stopped.Store(true)
+		r.leaving.CompareAndSwap(nil, &protocol.Reason{Code: protocol.Cancelled})
 		h.queue.Add(name)
 	} else {
 		h.epochs[c.Job] = max(h.epochs[c.Job], c.Epoch)

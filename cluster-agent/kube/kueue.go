@@ -25,7 +25,7 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 		u = r.lent.last
 		h.mu.Unlock()
 	}
-	if r.leaving == nil && u != nil {
+	if r.leaving.Load() == nil && u != nil {
 		if _, ok := r.kind.done.is(u); ok {
 			return 0, h.exit(ctx, r, h.podsOf(r), "")
 		}
@@ -35,7 +35,7 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 	}
 	left := h.cfg.Patience - h.cfg.Now().Sub(r.created)
 	switch {
-	case r.leaving != nil:
+	case r.leaving.Load() != nil:
 	case u == nil && r.seen:
 		h.leave(r, protocol.TakenOver, "Kueue took its Job back")
 	case r.since == 0 && left <= 0:
@@ -45,7 +45,7 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 	default:
 		h.noticeStart(r)
 	}
-	if r.leaving != nil {
+	if r.leaving.Load() != nil {
 		return h.takeDown(ctx, r, nil)
 	}
 	return max(left, 0), nil
@@ -71,8 +71,7 @@ func (h *Hands) noticeStart(r *run) {
 			h.mu.Unlock()
 		}
 	}
-	if r.since != 0 && !r.told {
-		r.told = true
+	if r.since != 0 && !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 }

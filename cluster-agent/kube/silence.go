@@ -57,8 +57,7 @@ func (h *Hands) abandon(silent time.Duration) {
 	h.mu.Lock()
 	var given []*run
 	for _, r := range h.runs {
-		if !r.given {
-			r.given = true
+		if !r.given.Swap(true) {
 			given = append(given, r)
 		}
 	}

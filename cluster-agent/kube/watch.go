@@ -314,7 +314,7 @@ func (h *Hands) known(k *kind, u *unstructured.Unstructured, l protocol.Launch) 
 		name: runName(l.Job.ID, l.Epoch), launch: l, space: u.GetNamespace(), kind: k, seen: true,
 		created: protocol.At(u.GetCreationTimestamp().Time), lent: loanOf(u),
 	}
-	if r.lent != (loan{}) { // it was made long before
+	if r.lent.object != "" { // it was made long before
 		r.created = h.cfg.Now()
 		text, _, _ := unstructured.NestedString(u.Object, "status", "startTime")
 		if t, err := time.Parse(time.RFC3339, text); err == nil {
