@@ -263,10 +263,10 @@ func (h *Hands) lose(r *run, why protocol.Reason) {
 		x.Draw = h.spend(r, x.Draw)
 	}
 	if r.stopped.Load() {
-		h.sayLast(r.name, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
+		h.sayLast(x.Job, x.Epoch, protocol.Exited{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
 		return
 	}
-	h.sayLast(r.name, x)
+	h.sayLast(x.Job, x.Epoch, x)
 }
 
 // unsettled is how long to wait for word of a run that has ended, from its pods
@@ -317,7 +317,7 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	}
 	if !r.spent { // or it was said, and only the cluster has yet to take that in
 		draw, estimated := h.drawn(r, since, until)
-		h.sayLast(r.name, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
+		h.sayLast(r.launch.Job.ID, r.launch.Epoch, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
 	}
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{labelTold: "true"}}}
 	if r.kind.Kind == "Job" && r.lent.object == "" {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -140,5 +141,17 @@ func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
 	attend()
 	if h.runs[name] != nil || len(h.past) != 1 {
 		t.Errorf("it is %+v; its end was said %d times", h.runs[name], len(h.past))
+	}
+}
+
+func TestJobsThatEndedLongAgoAreForgotten(t *testing.T) {
+	now := noon
+	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
+	for i := range 200 {
+		now = now.Add(time.Hour)
+		h.cancel(protocol.Cancel{Job: protocol.JobID(fmt.Sprint("job-", i)), Epoch: 1})
+	}
+	if most := int(recall/time.Hour) + 1; len(h.past) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
+		t.Errorf("%d ends and %d jobs are remembered; want at most %d", len(h.past), len(h.epochs), most)
 	}
 }

@@ -161,9 +161,10 @@ func (r *run) object() string {
 
 // An ended run is remembered for those who ask how it stands.
 type ended struct {
-	name string
-	at   protocol.Time
-	said protocol.Body
+	job   protocol.JobID
+	epoch uint64
+	at    protocol.Time
+	said  protocol.Body
 }
 
 // recall is for how long that is.
@@ -270,7 +271,7 @@ func (h *Hands) hear(m protocol.Message) {
 // job is no launch but a question how that stands.
 func (h *Hands) launch(l protocol.Launch) {
 	name := runName(l.Job.ID, l.Epoch)
-	if h.tell(name) {
+	if h.tell(l.Job.ID, l.Epoch) {
 		return
 	}
 	h.mu.Lock()
@@ -290,11 +291,11 @@ func (h *Hands) launch(l protocol.Launch) {
 }
 
 // tell says again how a run ended, if it did so not long ago.
-func (h *Hands) tell(name string) bool {
+func (h *Hands) tell(job protocol.JobID, epoch uint64) bool {
 	h.mu.Lock()
 	var said protocol.Body
 	for _, e := range h.past {
-		if e.name == name {
+		if e.job == job && e.epoch == epoch {
 			said = e.said
 		}
 	}
@@ -324,7 +325,7 @@ func (h *Hands) revive(l protocol.Launch, name string) bool {
 // cancel takes a run down, or sees to it that it never comes to be.
 func (h *Hands) cancel(c protocol.Cancel) {
 	name := runName(c.Job, c.Epoch)
-	if h.tell(name) {
+	if h.tell(c.Job, c.Epoch) {
 		return
 	}
 	h.mu.Lock()
@@ -346,18 +347,22 @@ func (h *Hands) cancel(c protocol.Cancel) {
 	}
 	h.mu.Unlock()
 	if r == nil {
-		h.sayLast(name, protocol.Exited{Job: c.Job, Epoch: c.Epoch})
+		h.sayLast(c.Job, c.Epoch, protocol.Exited{Job: c.Job, Epoch: c.Epoch})
 	}
 }
 
-// sayLast says how a run ended, and remembers it.
-func (h *Hands) sayLast(name string, b protocol.Body) {
+// sayLast says how a run ended, and remembers it for a while; its job is forgotten
+// with its last run.
+func (h *Hands) sayLast(job protocol.JobID, epoch uint64, b protocol.Body) {
 	now := h.cfg.Now()
 	h.mu.Lock()
 	for len(h.past) > 0 && h.past[0].at < now.Add(-recall) {
+		if e := h.past[0]; h.epochs[e.job] == e.epoch {
+			delete(h.epochs, e.job)
+		}
 		h.past = h.past[1:]
 	}
-	h.past = append(h.past, ended{name, now, b})
+	h.past = append(h.past, ended{job, epoch, now, b})
 	h.mu.Unlock()
 	h.say(b)
 }

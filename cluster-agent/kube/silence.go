@@ -65,7 +65,7 @@ func (h *Hands) abandon(silent time.Duration) {
 	why := protocol.Reason{Code: protocol.NodeGone, Note: fmt.Sprintf("the cluster's API server has been silent for %v", silent.Round(time.Second))}
 	for _, r := range given {
 		h.leave(r, why.Code, why.Note)
-		h.sayLast(r.name, protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why})
+		h.sayLast(r.launch.Job.ID, r.launch.Epoch, protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why})
 		h.queue.Add(r.name)
 	}
 }
