@@ -82,6 +82,28 @@ func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
 	}
 }
 
+// Workers of an MPIJob, and the cluster of a RayJob, run on when it has ended unless
+// it says otherwise.
+func TestWhatAControllerWouldLeaveRunningEndsWithItsJob(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for _, o := range objects {
+		want, ok := map[string]string{
+			"PyTorchJob": `"cleanPodPolicy":"Running"`, "TFJob": `"cleanPodPolicy":"Running"`, "MPIJob": `"cleanPodPolicy":"Running"`, "RayJob": `"shutdownAfterJobFinishes":true`,
+		}[o.kind]
+		if !ok {
+			continue
+		}
+		text := strings.Replace(o.text, `"spec":{`, `"spec":{"shutdownAfterJobFinishes":false,`, 1)
+		u, _, err := h.build(launchOf(text, 2*o.pods))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := json.Marshal(u.Object); !strings.Contains(string(got), want) {
+			t.Errorf("%s: built %s; want in it %s", o.kind, got, want)
+		}
+	}
+}
+
 func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
 	text := objects[0].text
 	text = strings.Replace(text, `"parallelism":3`, `"parallelism":1`, 1)

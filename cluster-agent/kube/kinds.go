@@ -16,6 +16,8 @@ type kind struct {
 	plural  string
 	pods    []podPath
 	suspend string // field that keeps it from making pods
+	frees   string // field that has its controller end all its pods with it
+	free    any    // what that must be; by default these controllers let pods run on
 	done    ending
 	failed  ending
 }
@@ -51,15 +53,15 @@ var kinds = []kind{
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, plural: "pytorchjobs",
-		pods: replicas("pytorchReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+		pods: replicas("pytorchReplicaSpecs"), suspend: "spec.runPolicy.suspend", frees: "spec.runPolicy.cleanPodPolicy", free: "Running", done: conditions("Succeeded"), failed: conditions("Failed"),
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "TFJob"}, plural: "tfjobs",
-		pods: replicas("tfReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+		pods: replicas("tfReplicaSpecs"), suspend: "spec.runPolicy.suspend", frees: "spec.runPolicy.cleanPodPolicy", free: "Running", done: conditions("Succeeded"), failed: conditions("Failed"),
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, plural: "mpijobs",
-		pods: replicas("mpiReplicaSpecs"), suspend: "spec.runPolicy.suspend", done: conditions("Succeeded"), failed: conditions("Failed"),
+		pods: replicas("mpiReplicaSpecs"), suspend: "spec.runPolicy.suspend", frees: "spec.runPolicy.cleanPodPolicy", free: "Running", done: conditions("Succeeded"), failed: conditions("Failed"),
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, plural: "jobsets",
@@ -72,8 +74,8 @@ var kinds = []kind{
 			{"spec.rayClusterSpec.headGroupSpec.template", nil},
 			{"spec.rayClusterSpec.workerGroupSpecs.[].template", []string{"replicas"}},
 		},
-		suspend: "spec.suspend",
-		done:    ending{"status.jobStatus", []string{"SUCCEEDED"}}, failed: ending{"status.jobStatus", []string{"FAILED", "STOPPED"}},
+		suspend: "spec.suspend", frees: "spec.shutdownAfterJobFinishes", free: true,
+		done: ending{"status.jobStatus", []string{"SUCCEEDED"}}, failed: ending{"status.jobStatus", []string{"FAILED", "STOPPED"}},
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}, plural: "sparkapplications",

@@ -61,6 +61,11 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	u.SetLabels(labels)
 	u.SetAnnotations(map[string]string{NoteLaunch: note, NoteJob: string(l.Job.ID)})
 	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspend, ".")...)
+	if k.frees != "" { // what ran on would hold GPUs that are sold to others
+		if err := unstructured.SetNestedField(u.Object, k.free, strings.Split(k.frees, ".")...); err != nil {
+			return nil, nil, err
+		}
+	}
 	if k.Kind == "Job" { // its own labels would be the selector of another
 		unstructured.RemoveNestedField(u.Object, "spec", "selector")
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
