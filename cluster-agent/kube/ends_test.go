@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -153,5 +155,37 @@ func TestJobsThatEndedLongAgoAreForgotten(t *testing.T) {
 	}
 	if most := int(recall/time.Hour) + 1; len(h.past) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
 		t.Errorf("%d ends and %d jobs are remembered; want at most %d", len(h.past), len(h.epochs), most)
+	}
+}
+
+func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
+	now := noon
+	var deleted []string
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		deleted = append(deleted, r.Method+" "+r.URL.Path)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	})
+	h.stores["rayjobs"] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	for name, labels := range map[string]map[string]any{"ended": {labelTold: "true"}, "running": {}} {
+		for plural, store := range h.stores { // Jobs are the cluster's own to delete
+			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default", "uid": plural + name, "labels": labels}}}
+			if err := store[0].Add(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told := map[types.UID]protocol.Time{}
+	for range 4 {
+		h.sweep(t.Context(), told)
+		now = now.Add(20 * time.Minute)
+	}
+	if want := "[DELETE /apis/ray.io/v1/namespaces/default/rayjobs/ended]"; fmt.Sprint(deleted) != want {
+		t.Errorf("deleted %v; want %v", deleted, want)
+	}
+	if err := h.stores["rayjobs"][0].Replace(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if h.sweep(t.Context(), told); len(told) > 0 {
+		t.Errorf("still kept in mind: %v", told)
 	}
 }

@@ -37,7 +37,7 @@ type Config struct {
 	Power      power.Table       // which models there are; default power.Default()
 	Workers    int               // jobs that are looked after at once; default 16
 	Patience   time.Duration     // how long a job may take to begin; default 10m
-	Keep       time.Duration     // how long a finished Job stays in the cluster; default 1h
+	Keep       time.Duration     // how long what has finished stays in the cluster; default 1h
 	// Abandon is after how long a silent API server is taken to be gone together
 	// with all that runs there, which may then be run elsewhere. 0 is never: where
 	// nodes outlive their control plane, a job would run twice.
@@ -217,6 +217,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 	h.say(protocol.Inventory{Nodes: last, Held: held})
 	working.Go(func() { h.listen(ctx) })
 	working.Go(func() { h.tellHours(ctx) })
+	working.Go(func() { h.sweepAll(ctx) })
 	for range h.cfg.Workers {
 		working.Go(func() { h.work(ctx) })
 	}
