@@ -44,11 +44,9 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	pods := h.podsOf(r)
 	h.read(r, pods)
 	r.seen = r.seen || u != nil
-	if u != nil && !r.equipped && h.cfg.Sharing == DRA {
-		if err := h.createClaims(ctx, r, u); err != nil {
-			return 0, err
-		}
-		r.equipped = true
+	if u != nil && !r.equipped && r.leaving.Load() == nil && h.cfg.Sharing == DRA {
+		err = h.createClaims(ctx, r, u)
+		r.equipped = err == nil
 	}
 	if u != nil && r.leaving.Load() == nil { // did it end?
 		if _, ok := r.kind.done.is(u); ok {
@@ -76,7 +74,10 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	case h.node(r.launch.Node) == nil:
 		h.leave(r, protocol.NodeGone, "node "+r.launch.Node+" is gone")
 	default:
-		if err := h.tend(ctx, r, pods); err != nil {
+		if e := h.tend(ctx, r, pods); err == nil {
+			err = e
+		}
+		if err != nil && !h.late(r) {
 			return 0, err
 		}
 	}
@@ -86,12 +87,20 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	if r.since != 0 {
 		return 0, nil
 	}
-	left := h.cfg.Patience - h.cfg.Now().Sub(r.created)
-	if left <= 0 {
-		h.leave(r, protocol.Unfinished, fmt.Sprintf("it did not begin within %v", h.cfg.Patience))
+	if h.late(r) {
+		why := fmt.Sprintf("it did not begin within %v", h.cfg.Patience)
+		if err != nil {
+			why += ": " + err.Error()
+		}
+		h.leave(r, protocol.Unfinished, why)
 		return h.takeDown(ctx, r, pods)
 	}
-	return left, nil
+	return h.cfg.Patience - h.cfg.Now().Sub(r.created), nil
+}
+
+// late reports whether a run should have begun by now.
+func (h *Hands) late(r *run) bool {
+	return r.since == 0 && h.cfg.Now().Sub(r.created) >= h.cfg.Patience
 }
 
 // create asks for the object of a run. What the cluster refuses is lost; what

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -29,7 +31,8 @@ func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	h := bare(Config{Dynamic: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL, QPS: -1})}, now)
+	at := &rest.Config{Host: server.URL, QPS: -1}
+	h := bare(Config{Client: kubernetes.NewForConfigOrDie(at), Dynamic: dynamic.NewForConfigOrDie(at)}, now)
 	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil }})
 	h.stores = map[string][]cache.Indexer{"jobs": {cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}}
 	var err error
@@ -187,5 +190,79 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 	}
 	if h.sweep(t.Context(), told); len(told) > 0 {
 		t.Errorf("still kept in mind: %v", told)
+	}
+}
+
+// Hands whose rights are too few for what a run needs.
+func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
+	for name, end := range map[string]func(h *Hands, now *protocol.Time){
+		"when it should have begun": func(_ *Hands, now *protocol.Time) { *now = now.Add(10 * time.Minute) },
+		"when it is cancelled":      func(h *Hands, _ *protocol.Time) { h.cancel(protocol.Cancel{Job: "train", Epoch: 1}) },
+	} {
+		now, deleted := noon, 0
+		h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				deleted++
+				_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+				return
+			}
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"cannot create resourceclaimtemplates","code":403}`)
+		})
+		h.cfg.Sharing = DRA
+		l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
+		l.Epoch = 1
+		u, k, err := h.build(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.stores["jobs"][0].Add(u); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+			t.Fatal(err)
+		}
+		run := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+		h.runs[run.name] = run
+		if _, err := h.attend(t.Context(), run.name); err == nil {
+			t.Errorf("%s: at first it is tried again", name)
+		}
+		end(h, &now)
+		if _, err := h.attend(t.Context(), run.name); err != nil || deleted != 1 {
+			t.Errorf("%s: %v; deleted %d times", name, err, deleted)
+		}
+		if err := h.stores["jobs"][0].Delete(u); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.attend(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
+			t.Errorf("%s: %v; its end is %v", name, err, h.past)
+		}
+		if x, ok := h.past[0].said.(protocol.Lost); ok && (x.Why.Code != protocol.Unfinished || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
+			t.Errorf("%s: lost because %+v", name, x.Why)
+		}
+	}
+}
+
+// A run that was found again runs on, whatever goes wrong at first.
+func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
+	now := noon.Add(time.Hour)
+	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
+	h.cfg.Sharing = DRA
+	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
+	u, k, err := h.build(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := holder("main", u.GetName(), 0)
+	p.Status.Phase = corev1.PodRunning
+	for store, o := range map[cache.Indexer]any{h.stores["jobs"][0]: u, h.pods: p, h.nodes: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} {
+		if err := store.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+	h.runs[r.name] = r
+	if _, err := h.attend(t.Context(), r.name); err == nil || r.leaving.Load() != nil || r.since == 0 {
+		t.Errorf("%v; it is %+v", err, r)
 	}
 }
