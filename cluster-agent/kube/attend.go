@@ -160,6 +160,11 @@ func (h *Hands) begun(r *run) {
 func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
 	var firstErr error
 	for _, p := range pods {
+		if r.since == 0 && ran(p) && p.Spec.NodeName == r.launch.Node {
+			h.mu.Lock()
+			r.since = started(p)
+			h.mu.Unlock()
+		}
 		switch {
 		case over(p):
 			continue
@@ -173,10 +178,6 @@ func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
 		case p.Spec.NodeName != r.launch.Node:
 			h.leave(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
 			return nil
-		case p.Status.Phase == corev1.PodRunning && r.since == 0:
-			h.mu.Lock()
-			r.since = started(p)
-			h.mu.Unlock()
 		}
 		if r.leaving.Load() != nil {
 			return nil
@@ -195,6 +196,12 @@ func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
 // over reports whether nothing of a pod runs any more.
 func over(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// ran reports whether a pod runs or has run. One that its kubelet would not have
+// says nothing of its containers.
+func ran(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning || over(p) && len(p.Status.ContainerStatuses) > 0
 }
 
 func started(p *corev1.Pod) protocol.Time {

@@ -266,3 +266,30 @@ func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
+
+// Hands that begin anew find a Job between two of its pods.
+func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
+	now := noon.Add(time.Hour)
+	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
+	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"completions":2,"template":`+pod(2)+`}}`, 2)
+	u, k, err := h.build(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := holder("first", u.GetName(), 0), holder("second", u.GetName(), 0)
+	first.Status.Phase, second.Status.Phase = corev1.PodSucceeded, corev1.PodPending
+	first.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
+	for _, x := range []struct {
+		store cache.Indexer
+		o     any
+	}{{h.stores["jobs"][0], u}, {h.pods, first}, {h.pods, second}, {h.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}} {
+		if err := x.store.Add(x.o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+	h.runs[r.name] = r
+	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || r.since != noon {
+		t.Errorf("%v; it is %+v", err, r)
+	}
+}
