@@ -135,9 +135,9 @@ func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdolla
 			cost += float64(float64(part) * pue * float64(g.Price[i]))
 		}
 	}
-	const milliPerKWh = 3.6e9
+	const milliPerKWh, rounding = 3.6e9, 0.51 // a site rounds once, to the nearest
 	cost = float64(o.Energy) / milliPerKWh * cost / max(weight, 1)
-	if math.Abs(cost-float64(o.Money)) <= float64(0.01*math.Abs(cost))+100 {
+	if math.Abs(cost-float64(o.Money)) <= max(float64(0.01*math.Abs(cost)), rounding) {
 		return o.Money
 	}
 	k.counts["money-not-as-told"]++
