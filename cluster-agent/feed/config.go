@@ -152,6 +152,9 @@ func (c Config) has(k kind) error {
 	if c.Market != "" && c.Market != "day-ahead" && c.Market != "real-time" {
 		return Fault{"market", fmt.Sprintf("is %q; want day-ahead or real-time", c.Market)}
 	}
+	if c.Market == "real-time" && c.From == "entsoe" { // or its prices would be forecast as such
+		return Fault{"market", "is real-time; entsoe tells prices a day ahead: leave it out"}
+	}
 	return nil
 }
 

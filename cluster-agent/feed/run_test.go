@@ -138,6 +138,7 @@ func TestConfigurationIsHeldToWhatServicesNeed(t *testing.T) {
 		{"no time", good(func(c *Config) { c.Every = "often" }), "every", "15m"},
 		{"too often", good(func(c *Config) { c.Every = "1ms" }), "every", "1s"},
 		{"no market", good(func(c *Config) { c.Market = "spot" }), "market", "day-ahead"},
+		{"a market that its service has not", good(func(c *Config) { c.Market = "real-time" }), "market", "leave it out"},
 		{"no unit", Config{Tells: "carbon", From: "csv", File: "x.csv"}, "unit", "needs it"},
 		{"another unit", Config{Tells: "carbon", From: "csv", File: "x.csv", Unit: "stone/therm"}, "unit", "lb/MWh"},
 		{"pounds without a rate", Config{Tells: "price", From: "csv", File: "x.csv", Unit: "GBP/MWh"}, "rate", "GBP"},

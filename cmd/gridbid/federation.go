@@ -26,7 +26,7 @@ it can speak as nobody else and hears what is said to it alone.
   gridbid federation revoke-site oslo
 
 Hand a site its folder below sites/ by a way that others cannot read: it holds
-the site's secret key. A running coordinator notices a change within a second.
+the site's secret key. A running coordinator notices a change within two seconds.
 Where nats-server runs by itself, have it read its files twice, as it knows a
 new account only the second time: nats-server --signal reload=PID.`,
 		Args: cobra.NoArgs,
@@ -182,7 +182,7 @@ func newFederationRevoke() *cobra.Command {
 				}
 				return flags.print(cmd, federationChange{
 					Did: "shut out", Name: args[0], Folder: flags.dir, Keys: keys,
-					Next: "a coordinator that hosts the hub has it in force within a second; an external nats-server has to be reloaded, and restarted if the site joins by a leaf",
+					Next: "a coordinator that hosts the hub has it in force within two seconds; an external nats-server has to be reloaded, and restarted if the site joins by a leaf",
 				})
 			})
 		},

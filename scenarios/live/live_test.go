@@ -291,6 +291,7 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 // wrote: offers came while rounds closed, and too late; coordinators took over
 // from each other. The order of the ledgers alone does not lead there.
 func everyRound(t *testing.T, one, two string) {
+	tried := false // whether anything came in another order than it was written
 	for _, side := range []struct {
 		folder string
 		lives  []uint64
@@ -305,8 +306,10 @@ func everyRound(t *testing.T, one, two string) {
 			t.Errorf("lives %v: %d of %d rounds fail: %v", side.lives, len(faults), rounds, err)
 		}
 		bare := slices.DeleteFunc(slices.Clone(all), func(m protocol.Message) bool { return m.From == protocol.Clerk })
-		if _, _, lost := reproduced(bare, side.lives...); len(lost) == 0 {
-			t.Errorf("lives %v: without the clerk's account all %d rounds are reproduced: nothing came in another order, so nothing was tried", side.lives, rounds)
-		}
+		_, _, lost := reproduced(bare, side.lives...)
+		tried = tried || len(lost) > 0
+	}
+	if !tried {
+		t.Error("without the clerk's account all rounds are reproduced: nothing came in another order, so nothing was tried")
 	}
 }
