@@ -38,14 +38,18 @@ const Dispatcher = "gridbid.io/dispatcher"
 // multiKueue is the controller of the admission checks that want a cluster.
 const multiKueue = "kueue.x-k8s.io/multikueue"
 
-func kueues(plural string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: plural}
-}
+// served is the version of Kueue's kinds that is asked for.
+var served = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+
+func kueues(plural string) schema.GroupVersionResource { return served.WithResource(plural) }
 
 // admission is what Kueue's operators configured, as informers see it.
 type admission struct{ checks, configs cache.Indexer }
 
 func (q *Queue) watchKueue(ctx context.Context) (synced []cache.InformerSynced) {
+	if _, err := q.cfg.Client.Discovery().ServerResourcesForGroupVersion(served.String()); apierrors.IsNotFound(err) {
+		q.cfg.Log.Error("this cluster has no Kueue, and the queue waits for it; install Kueue, or take kueue out of the configuration", "wanted", served.String())
+	}
 	all := dynamicinformer.NewDynamicSharedInformerFactory(q.cfg.Dynamic, 0)
 	checks, configs := all.ForResource(kueues("admissionchecks")).Informer(), all.ForResource(kueues("multikueueconfigs")).Informer()
 	q.checks = admission{checks.GetIndexer(), configs.GetIndexer()}
@@ -246,7 +250,7 @@ func (q *Queue) tellWorkload(ctx context.Context, w *workload, s state) error {
 	if was == words {
 		return nil
 	}
-	of := corev1.ObjectReference{APIVersion: "kueue.x-k8s.io/v1beta2", Kind: "Workload", Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion}
+	of := corev1.ObjectReference{APIVersion: served.String(), Kind: "Workload", Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion}
 	if o := w.owner(); o != nil {
 		of = corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: w.Namespace, Name: o.Name, UID: o.UID}
 	}
