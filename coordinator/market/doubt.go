@@ -135,9 +135,10 @@ func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdolla
 			cost += float64(float64(part) * pue * float64(g.Price[i]))
 		}
 	}
-	const milliPerKWh, rounding = 3.6e9, 0.51 // a site rounds once, to the nearest
+	const milliPerKWh = 3.6e9
 	cost = float64(o.Energy) / milliPerKWh * cost / max(weight, 1)
-	if math.Abs(cost-float64(o.Money)) <= max(float64(0.01*math.Abs(cost)), rounding) {
+	rounded := 0.5 + math.Abs(cost)/float64(max(o.Energy, 1)) // money to the nearest, and energy
+	if math.Abs(cost-float64(o.Money)) <= max(float64(0.01*math.Abs(cost)), rounded) {
 		return o.Money
 	}
 	k.counts["money-not-as-told"]++
