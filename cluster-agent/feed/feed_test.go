@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -21,15 +22,32 @@ type service struct {
 	standin
 	now     time.Time
 	asked   int
-	before  func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
-	change  func(body string) string
-	breaks  bool
 	address string
+
+	mu sync.Mutex // of what befalls it: who asked may have gone away meanwhile
+	trouble
+}
+
+// A trouble is what befalls a service.
+type trouble struct {
+	before func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+	change func(body string) string
+	breaks bool
+}
+
+// befall has t befall s from the next question on.
+func (s *service) befall(t trouble) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = t
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
 	s.asked++
-	if s.before != nil && s.before(w, r) {
+	now := s.trouble
+	s.mu.Unlock()
+	if now.before != nil && now.before(w, r) {
 		return
 	}
 	body := s.page(ask{r, s.now, r.URL.Query()})
@@ -37,13 +55,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the standin does not know this question", http.StatusNotFound)
 		return
 	}
-	if s.change != nil {
-		body = s.change(body)
+	if now.change != nil {
+		body = now.change(body)
 	}
 	if s.pack != nil {
 		body = s.pack(body)
 	}
-	if s.breaks {
+	if now.breaks {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		_, _ = w.Write([]byte(body[:len(body)/2]))
 		w.(http.Flusher).Flush()
@@ -264,7 +282,7 @@ func TestFailuresAreTold(t *testing.T) {
 				if st := r.Status(sv.now.Add(12 * time.Hour)); st.Failures != 1 || st.Error == "" {
 					t.Errorf("Status = %+v", st)
 				}
-				sv.before, sv.change, sv.breaks = nil, nil, false
+				sv.befall(trouble{})
 				r.door.patient = patience
 				if err := r.Read(t.Context()); err != nil || r.Status(sv.now).Error != "" {
 					t.Errorf("it does not recover: %v", err)
