@@ -34,7 +34,7 @@ lint:
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)
 .PHONY: race
 race:
-	$(GO) test -race -timeout 8m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./scenarios/replay
+	$(GO) test -race -timeout 8m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./coordinator/lead ./coordinator/desk ./cluster-agent/feed ./scenarios/replay
 
 ## build: the binaries, in bin/
 .PHONY: build
