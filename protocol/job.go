@@ -95,7 +95,7 @@ func (j Job) Check() string {
 
 func long(name string) bool { return len(name) > maxName }
 
-// Size returns at least how many bytes j takes on the wire.
+// Size returns a bound of the bytes that j takes on the wire.
 func (j Job) Size() int {
 	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image)
 	for _, s := range j.Models {

@@ -65,7 +65,7 @@ func foresee(sites []script.Site, what protocol.Quantity, bounds []int) ([]Fores
 	tell := func(rule grid.Rule, service, usual bool, cases []grid.Case) {
 		out = append(out, Foresight{what, market.Ahead, names, rule, service, usual, grid.Errors(what, rule, cases, bounds...)})
 	}
-	for _, rule := range []grid.Rule{grid.Persistence, grid.Average, grid.Blend, grid.Steady, grid.Regression} {
+	for _, rule := range grid.Rules {
 		tell(rule, false, rule == usual && len(helped) == 0, deaf)
 	}
 	if len(helped) > 0 {

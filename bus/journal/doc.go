@@ -21,9 +21,11 @@
 //
 // A file without an end is torn: its run was cut off, and what is whole before
 // that is good. So is one that ends in zeros: power may fail between the moment
-// that a file grows and the one that it is written. The same messages and header give the same bytes: there is no
-// time of writing in the file, and nothing is compressed. Compression would tear
-// a block off a torn file, not a frame, and gzip makes offers only 2.4 times
-// smaller at several times the cost of writing them; gzip -n serves those who
-// keep many, and gives the same bytes too.
+// that a file grows and the one that it is written.
+//
+// The same messages and header give the same bytes: there is no time of writing in
+// the file, and nothing is compressed. Compression would tear a block off a torn
+// file, not a frame, and gzip makes offers only 2.4 times smaller at several times
+// the cost of writing them; gzip -n serves those who keep many, and gives the same
+// bytes too.
 package journal

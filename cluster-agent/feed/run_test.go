@@ -158,6 +158,18 @@ func TestConfigurationIsHeldToWhatServicesNeed(t *testing.T) {
 	}
 }
 
+// tariff is a reader of tariff.csv in a folder, at noon.
+func tariff(t *testing.T, dir string) *Reader {
+	t.Helper()
+	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(c, "")
+	r.now = func() time.Time { return noon }
+	return r
+}
+
 // TestTariffOfAFile reads a tariff from a file, as it stands.
 func TestTariffOfAFile(t *testing.T) {
 	dir := t.TempDir()
@@ -165,12 +177,7 @@ func TestTariffOfAFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tariff.csv"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewReader(c, "")
-	r.now = func() time.Time { return noon }
+	r := tariff(t, dir)
 	if err := r.Read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +198,7 @@ func TestATariffIsChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewReader(c, "")
-	r.now = func() time.Time { return noon }
+	r := tariff(t, dir)
 	for rows, want := range map[string][]float64{"2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n": {100, 120}, "": {80, 80}} {
 		write("2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n")
 		if err := r.Read(t.Context()); err != nil {

@@ -97,7 +97,7 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 	} {
 		all := windows(t, tc.column, 1000)
 		lowest, best := int64(math.MaxInt64), Rule("")
-		for i, rule := range []Rule{Persistence, Average, Blend, Steady, Regression} {
+		for i, rule := range Rules {
 			rows := Errors(tc.quantity, rule, cases(all, tc.market), leads...)
 			for _, e := range rows {
 				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)

@@ -15,6 +15,9 @@ const (
 	Flat        Rule = "flat"        // the last hour that is known, for ever: no forecast at all
 )
 
+// Rules are those that look back, from the plainest on: what a comparison is of.
+var Rules = []Rule{Persistence, Average, Blend, Steady, Regression}
+
 const (
 	days = 7       // that Average looks back
 	late = 2 * day // hours of which Steady takes the median

@@ -209,7 +209,7 @@ func TestPointsThatCannotBeAreRefused(t *testing.T) {
 func TestAnyHistoryGivesForecastsWithinBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := New(Config{
-			Price:  rapid.SampledFrom([]Rule{Persistence, Average, Blend, Steady, Regression}).Draw(t, "price rule"),
+			Price:  rapid.SampledFrom(Rules).Draw(t, "price rule"),
 			Carbon: rapid.SampledFrom([]Rule{Persistence, Average, Blend, Regression, "nonsense"}).Draw(t, "carbon rule"),
 		})
 		for range rapid.IntRange(0, 8).Draw(t, "signals") {

@@ -11,14 +11,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A forecastDay is what a service said on one day of the hours to come.
-type forecastDay struct {
-	issued protocol.Time
-	points []protocol.Point
-}
-
 // carbonCast reads a zone's published forecasts, and what came.
-func carbonCast(t *testing.T, file string) (days []forecastDay, actual Series) {
+func carbonCast(t *testing.T, file string) (days []Bulletin, actual Series) {
 	rows := recorded(t, file)
 	instant := func(text string) protocol.Time {
 		at, err := time.Parse(time.RFC3339, text)
@@ -38,15 +32,15 @@ func carbonCast(t *testing.T, file string) (days []forecastDay, actual Series) {
 	facts := map[protocol.Time]int64{}
 	for _, row := range rows[1:] {
 		issued, at := instant(row[0]), instant(row[1])
-		if n := len(days); n == 0 || days[n-1].issued != issued {
-			days = append(days, forecastDay{issued: issued})
+		if n := len(days); n == 0 || days[n-1].Issued != issued {
+			days = append(days, Bulletin{Issued: issued})
 		}
 		d := &days[len(days)-1]
-		d.points = append(d.points, protocol.Point{At: at, Value: value(row[guess])})
+		d.Points = append(d.Points, protocol.Point{At: at, Value: value(row[guess])})
 		facts[at] = value(row[came])
 	}
 	var points []protocol.Point
-	for at := days[0].issued; ; at = at.Add(time.Hour) {
+	for at := days[0].Issued; ; at = at.Add(time.Hour) {
 		v, ok := facts[at]
 		if !ok {
 			break
@@ -80,17 +74,16 @@ func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 	}
 	for _, file := range files {
 		days, actual := carbonCast(t, file)
-		ours, theirs := New(Config{}), New(Config{})
+		ours, theirs, service := New(Config{}), New(Config{}), NewService(days)
 		said := map[protocol.Time]int64{}
 		begin, end := actual.Start().Add(28*day*time.Hour), min(actual.End(), actual.Start().Add(time.Duration(weeks)*7*day*time.Hour))
 		for now := actual.Start(); now < end; now = now.Add(time.Hour) {
 			v, _ := actual.At(now)
-			if len(days) > 0 && days[0].issued == now {
-				theirs.Hear(now, protocol.Signal{What: protocol.GridCarbon, Points: days[0].points, Guess: true})
-				for _, p := range days[0].points {
+			for points := service.Publish(now); len(points) > 0; points = service.Publish(now) {
+				theirs.Hear(now, protocol.Signal{What: protocol.GridCarbon, Points: points, Guess: true})
+				for _, p := range points {
 					said[p.At] = p.Value
 				}
-				days = days[1:]
 			}
 			for _, k := range []*Known{ours, theirs} {
 				k.Hear(now, protocol.Signal{What: protocol.GridCarbon, Points: []protocol.Point{{At: now, Value: v}}})

@@ -65,7 +65,7 @@ func TestForecastsOfAYearAreAsGoodAsTheDocsSay(t *testing.T) {
 		{"price published ahead", "price/hourly", "price_usd_per_mwh", protocol.GridPrice, []string{"US-CAL-CISO", "US-TEX-ERCO", "DE", "GB"}, false},
 		{"price in real time", "price/hourly", "price_usd_per_mwh", protocol.GridPrice, []string{"US-MIDA-PJM", "AU-NSW"}, false},
 	}
-	rules, hours := []Rule{Persistence, Average, Blend, Steady, Regression}, 366*day
+	rules, hours := Rules, 366*day
 	if !testing.Verbose() {
 		kinds, rules, hours = kinds[:1], []Rule{Blend, Regression}, 8*7*day
 	}

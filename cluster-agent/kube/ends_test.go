@@ -48,6 +48,16 @@ func busy(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504}`)
 }
 
+// deletes answers a request to delete, and counts it.
+func deletes(w http.ResponseWriter, r *http.Request, count *int) bool {
+	if r.Method != http.MethodDelete {
+		return false
+	}
+	*count++
+	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	return true
+}
+
 func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 	now, asked := noon.Add(30*time.Minute), 0
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) {
@@ -77,9 +87,7 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 	now, deleted := noon, 0
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			deleted++
-			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		if deletes(w, r, &deleted) {
 			return
 		}
 		busy(w)
@@ -201,9 +209,7 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 	} {
 		now, deleted := noon, 0
 		h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodDelete {
-				deleted++
-				_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+			if deletes(w, r, &deleted) {
 				return
 			}
 			w.WriteHeader(http.StatusForbidden)

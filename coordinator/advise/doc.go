@@ -5,8 +5,9 @@
 //
 // A model never sees the name of a job or a tenant, nor any text that came with a
 // job or an offer; it sees figures, what operators wrote, and sites: as handles
-// where it judges, by name where it narrates. What it says is read as one JSON object with known words in it, or not
-// at all: no text of a model reaches the ledger.
+// where it judges, by name where it narrates. What it says is read as one JSON
+// object with known words in it, or not at all: no text of a model reaches the
+// ledger.
 //
 // The market trusts nobody here. It checks what a judge says, waits no longer
 // than it meant to, and without an answer goes by its rule.

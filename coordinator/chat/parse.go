@@ -24,9 +24,6 @@ func tooLong(question string) *Answer {
 
 // Ask answers a question in plain words, or several that one text asks.
 func (l *Log) Ask(question string) Answer {
-	if back := tooLong(question); back != nil {
-		return *back
-	}
 	if a, ok := l.Talk().several(question); ok {
 		return a
 	}

@@ -32,9 +32,6 @@ var pronouns = []string{"it", "its", "that job", "this job", "the job", "that de
 // offered.
 func (s *Session) Ask(question string) Answer {
 	question = strings.TrimSpace(question)
-	if back := tooLong(question); back != nil {
-		return *back
-	}
 	if n, err := strconv.Atoi(question); err == nil && n >= 1 && n <= len(s.readings) {
 		question = s.readings[n-1]
 	}

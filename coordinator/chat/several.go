@@ -71,6 +71,9 @@ func (l *Log) idle(clause string) bool {
 // whole is no question that is known, its clauses. Each is answered as if it were
 // asked alone, and may lean on those before it; all of them have to be.
 func (s *Session) several(text string) (Answer, bool) {
+	if back := tooLong(text); back != nil {
+		return *back, true
+	}
 	parts := sentences(text)
 	if len(parts) < 2 {
 		if _, back := s.log.Parse(text); back == nil || back.Kind == "refused" {

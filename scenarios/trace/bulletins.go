@@ -9,9 +9,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// furthest is how far ahead a site believes what is foretold.
-const furthest = 15 * 24 * time.Hour
-
 // Bulletins reads what a service said of one quantity, as it said it: rows of
 // issue_time_utc, target_time_utc and one named column, in the units of a window.
 // Rows of one issue stand together; issues ascend, and in each its hours do. An
@@ -33,7 +30,7 @@ func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]grid
 		case t.err != nil:
 		case at < issued.Floor(time.Hour):
 			t.fail("%s %v is before %v, when it was said: drop the line", target, at, issued)
-		case at > issued.Add(furthest):
+		case at > issued.Add(grid.Furthest):
 			t.fail("%s %v is over 15 days after %v, when it was said: no site believes that; drop the line", target, at, issued)
 		case n == 0 || issued > said[n-1].Issued:
 			said = append(said, grid.Bulletin{Issued: issued})
