@@ -9,27 +9,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // An Answer is what came of a question. Its JSON is part of the interface:
 // docs/ask.md.
 type Answer struct {
-	Kind     string   `json:"kind"` // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
-	Read     string   `json:"read"` // how the question was read; "" if it was not
-	Query    *Query   `json:"query,omitempty"`
-	Text     []string `json:"text"` // sentences, for people
-	Table    *Table   `json:"table,omitempty"`
-	Figures  []Figure `json:"figures,omitempty"`
-	Chart    *Chart   `json:"chart,omitempty"`
-	Cites    []string `json:"cites,omitempty"`    // decisions that it comes from
-	Readings []string `json:"readings,omitempty"` // questions to ask instead
-	Command  string   `json:"command,omitempty"`  // that says the same again
-	Draw     string   `json:"draw,omitempty"`     // a command that draws the chart
-	More     []Answer `json:"more,omitempty"`     // to what else was asked in the same breath
-
-	lacks string // what the question did not name: "JOB", "SITE", ...
-	apart bool   // its words are known, and may make a question if phrases are taken apart
+	Kind     string          `json:"kind"` // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
+	Read     string          `json:"read"` // how the question was read; "" if it was not
+	Query    *question.Query `json:"query,omitempty"`
+	Text     []string        `json:"text"` // sentences, for people
+	Table    *Table          `json:"table,omitempty"`
+	Figures  []Figure        `json:"figures,omitempty"`
+	Chart    *Chart          `json:"chart,omitempty"`
+	Cites    []string        `json:"cites,omitempty"`    // decisions that it comes from
+	Readings []string        `json:"readings,omitempty"` // questions to ask instead
+	Command  string          `json:"command,omitempty"`  // that says the same again
+	Draw     string          `json:"draw,omitempty"`     // a command that draws the chart
+	More     []Answer        `json:"more,omitempty"`     // to what else was asked in the same breath
 }
 
 // A Table is rows of cells under their heads. Cells are for people; figures

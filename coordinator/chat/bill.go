@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -17,10 +18,10 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 
 // within reports whether a time lies in a query's window; all times do without
 // one.
-func (q Query) within(t protocol.Time) bool { return q.To == 0 || t >= q.From && t < q.To }
+func within(q question.Query, t protocol.Time) bool { return q.To == 0 || t >= q.From && t < q.To }
 
 // whole says which time counts when none was named.
-func (l *Log) whole(q Query, a *Answer, counted string) {
+func (l *Log) whole(q question.Query, a *Answer, counted string) {
 	if q.To == 0 {
 		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", phrase.Clock(l.first), phrase.Clock(l.last)))
 		return
@@ -29,14 +30,14 @@ func (l *Log) whole(q Query, a *Answer, counted string) {
 }
 
 // of reports whether a job is one that a query is about.
-func (q Query) of(r record.JobRecord) bool {
+func concerns(q question.Query, r record.JobRecord) bool {
 	return (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran(r) == q.Site)
 }
 
 // ended returns the jobs that a query is about and that ended in its window.
-func (l *Log) ended(q Query) (all []record.JobRecord) {
+func (l *Log) ended(q question.Query) (all []record.JobRecord) {
 	for _, r := range l.records() {
-		if r.State == record.Ended && q.of(r) && q.within(r.Run.Ended) {
+		if r.State == record.Ended && concerns(q, r) && within(q, r.Run.Ended) {
 			all = append(all, r)
 		}
 	}
@@ -44,10 +45,10 @@ func (l *Log) ended(q Query) (all []record.JobRecord) {
 }
 
 // over returns the stints that a query is about and that ended in its window.
-func (l *Log) over(q Query) (all []stint) {
+func (l *Log) over(q question.Query) (all []stint) {
 	for _, r := range l.records() {
 		for _, s := range stints(r) {
-			if s.over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.run.Site == q.Site) && q.within(s.run.Ended) {
+			if s.over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.run.Site == q.Site) && within(q, s.run.Ended) {
 				all = append(all, s)
 			}
 		}
@@ -136,14 +137,14 @@ func (s sum) shown(metric string) (int64, string) {
 }
 
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
-func (l *Log) idleBy(q Query, key func(site string, hour protocol.Time) string) map[string]*sum {
+func (l *Log) idleBy(q question.Query, key func(site string, hour protocol.Time) string) map[string]*sum {
 	all := make(map[string]*sum)
 	for _, s := range l.siteNames() {
 		if q.Site != "" && s != q.Site || q.Tenant != "" {
 			continue
 		}
 		for _, m := range l.sites[s].meters {
-			if !q.within(m.Hour) {
+			if !within(q, m.Hour) {
 				continue
 			}
 			k := key(s, m.Hour)
@@ -187,7 +188,7 @@ func (l *Log) billOf(r record.JobRecord, a *Answer) {
 	}
 	all.marked(a)
 	if len(all.ids) == 0 {
-		all.ids = l.matter(Query{Job: r.Job.ID}).cited()
+		all.ids = l.matter(question.Query{Job: r.Job.ID}).cited()
 	}
 	all.figures(a, ofJob(r.Job.ID))
 	a.figure(ofJob(r.Job.ID), "ran-in", int64(all.jobs+all.pauses), "count", all.ids...)
@@ -212,7 +213,7 @@ func (a *Answer) partsOf(r record.JobRecord) {
 }
 
 // bill sums up what jobs and sites took.
-func (l *Log) bill(q Query, a *Answer) {
+func (l *Log) bill(q question.Query, a *Answer) {
 	if q.Job != "" || q.Decision != 0 {
 		m := l.matter(q)
 		a.cite(m.id)
@@ -239,7 +240,7 @@ func (l *Log) bill(q Query, a *Answer) {
 		subject = "site/" + q.Site
 	}
 	if q.By == "" {
-		a.Chart = l.hours(q, or(q.Metric, "carbon"))
+		a.Chart = l.hours(q, cmp.Or(q.Metric, "carbon"))
 		both.figures(a, subject)
 		all.parts(a, "jobs")
 		idle.parts(a, "idle")
@@ -249,7 +250,7 @@ func (l *Log) bill(q Query, a *Answer) {
 	l.billBy(q, a, both)
 }
 
-func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
+func (l *Log) sayBill(q question.Query, a *Answer, jobs, idle, both sum) {
 	_, asked := both.shown(q.Metric)
 	if q.Metric != "" {
 		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
@@ -269,7 +270,7 @@ func (l *Log) sayBill(q Query, a *Answer, jobs, idle, both sum) {
 const nobodys = "\x00(idle draw of sites)"
 
 // billBy lists a bill by site, tenant or hour; idle draw has no tenant.
-func (l *Log) billBy(q Query, a *Answer, all sum) {
+func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 	key := func(x stint) string { return x.run.Site }
 	idle := func(site string, _ protocol.Time) string { return site }
 	switch q.By {
@@ -303,7 +304,7 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 		})
 	}
 	total, _ := all.shown(q.Metric)
-	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $", "share of " + or(q.Metric, "cost")}}
+	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $", "share of " + cmp.Or(q.Metric, "cost")}}
 	for i, k := range keys {
 		v, _ := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
@@ -311,24 +312,24 @@ func (l *Log) billBy(q Query, a *Answer, all sum) {
 		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
 			_, value := by[k].shown(q.Metric)
-			a.say("The %s of %s: %s, with %s.", q.Pick, or(q.Metric, "cost"), name(shown), value)
+			a.say("The %s of %s: %s, with %s.", q.Pick, cmp.Or(q.Metric, "cost"), name(shown), value)
 		}
 	}
 	if q.By != "hour" {
-		a.Chart = a.bars("sites", or(q.Metric, "cost")+" by "+q.By, or(q.Metric, "cost"), q.By+"/")
+		a.Chart = a.bars("sites", cmp.Or(q.Metric, "cost")+" by "+q.By, cmp.Or(q.Metric, "cost"), q.By+"/")
 	} else {
-		a.Chart = hourly(a.Figures, or(q.Metric, "cost"))
+		a.Chart = hourly(a.Figures, cmp.Or(q.Metric, "cost"))
 	}
 	_, shown := all.shown(q.Metric)
 	all.figures(a, "run")
-	a.say("In all: %s of %s, idle draw of the sites included.", shown, or(q.Metric, "cost"))
+	a.say("In all: %s of %s, idle draw of the sites included.", shown, cmp.Or(q.Metric, "cost"))
 	if q.By == "hour" {
 		a.say("Jobs count in the hour in which they ended.")
 	}
 }
 
 // top lists the jobs with the most of something.
-func (l *Log) top(q Query, a *Answer) {
+func (l *Log) top(q question.Query, a *Answer) {
 	l.whole(q, a, "jobs count where they ended in that time; UTC")
 	value := func(r record.JobRecord) (int64, string, string) {
 		if q.Metric == "wait" {
@@ -349,7 +350,7 @@ func (l *Log) top(q Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
 	for _, r := range all[:n] {
 		v, shown, unit := value(r)
-		id := l.matter(Query{Job: r.Job.ID}).id
+		id := l.matter(question.Query{Job: r.Job.ID}).id
 		a.row(name(r.Job.ID), shown, name(r.Job.Tenant), name(r.Run.Site), cite(id))
 		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
 		a.cite(id)
@@ -360,7 +361,7 @@ func (l *Log) top(q Query, a *Answer) {
 }
 
 // mix tells the carbon intensity of all energy used.
-func (l *Log) mix(q Query, a *Answer) {
+func (l *Log) mix(q question.Query, a *Answer) {
 	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
 	all := new(sum)
 	for _, x := range l.over(q) {
@@ -380,7 +381,7 @@ func (l *Log) mix(q Query, a *Answer) {
 	all.figures(a, "run")
 }
 
-func (l *Log) summary(q Query, a *Answer) {
+func (l *Log) summary(q question.Query, a *Answer) {
 	l.bill(q, a)
 	late := 0
 	for _, r := range l.ended(q) {
@@ -391,12 +392,12 @@ func (l *Log) summary(q Query, a *Answer) {
 	a.say("%s late.", phrase.Count(late, "job was", "jobs were"))
 	rounds, decisions := 0, 0
 	for _, r := range l.book.Rounds() {
-		if q.within(r.Called.At) {
+		if within(q, r.Called.At) {
 			rounds++
 		}
 	}
 	for _, id := range l.order {
-		if q.within(l.decisions[id].at) {
+		if within(q, l.decisions[id].at) {
 			decisions++
 		}
 	}

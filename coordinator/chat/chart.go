@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -100,7 +101,7 @@ func (a *Answer) bars(kind, title, figure, prefix string) *Chart {
 }
 
 // hours draws what was used in each hour.
-func (l *Log) hours(q Query, metric string) *Chart {
+func (l *Log) hours(q question.Query, metric string) *Chart {
 	q.By, q.Metric = "hour", metric
 	probe := &Answer{}
 	l.billBy(q, probe, sum{})

@@ -7,6 +7,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/again"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -94,7 +95,7 @@ func (l *Log) delta(m matter, x again.Moved, c again.Change, a *Answer) {
 }
 
 // reprice clears the round again at another price of carbon.
-func (l *Log) reprice(q Query, a *Answer) {
+func (l *Log) reprice(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume(fmt.Sprintf("%d dollars per tonne; the whole round, by its recorded offers", q.Number))
@@ -133,7 +134,7 @@ func (m matter) sweep(most int64) *Chart {
 
 // breakeven finds the price of carbon nearest to the round's at which a site
 // would win: by steps that grow, and then by halving the last.
-func (l *Log) breakeven(q Query, a *Answer) {
+func (l *Log) breakeven(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume(fmt.Sprintf("the whole round, by its recorded offers; whole dollars per tonne up to %d", mostDollars))
@@ -189,7 +190,7 @@ func (l *Log) breakeven(q Query, a *Answer) {
 }
 
 // without clears the round again as if a site had said nothing.
-func (l *Log) without(q Query, a *Answer) {
+func (l *Log) without(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume("the round alone, by the other sites' recorded offers")
@@ -197,7 +198,7 @@ func (l *Log) without(q Query, a *Answer) {
 }
 
 // slack clears the round again with a later deadline.
-func (l *Log) slack(q Query, a *Answer) {
+func (l *Log) slack(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume("a deadline later by " + phrase.Span(q.Long) + ", and it may be deferred; by the offers that were made")

@@ -1,11 +1,13 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -24,7 +26,7 @@ type tally struct {
 
 // dayBefore compares a day with the one before it, both up to the same hour if
 // the day is not over.
-func (l *Log) dayBefore(q Query, a *Answer) {
+func (l *Log) dayBefore(q question.Query, a *Answer) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
 		q.From, q.To = l.today(), l.today().Add(day)
@@ -57,21 +59,21 @@ func (l *Log) dayBefore(q Query, a *Answer) {
 func date(t protocol.Time) string { return t.Go().Format("2006-01-02") }
 
 // tally counts what happened in a query's window.
-func (l *Log) tally(q Query) tally {
+func (l *Log) tally(q question.Query) tally {
 	t := tally{from: q.From, to: q.To, kinds: make(map[string]int)}
 	for _, r := range l.records() {
 		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
 			continue
 		}
 		first, ran := begun(r)
-		if q.within(r.Job.Arrival) && (q.Site == "" || ran && first.run.Site == q.Site) {
+		if within(q, r.Job.Arrival) && (q.Site == "" || ran && first.run.Site == q.Site) {
 			t.arrived++
 		}
-		if wait, ok := r.Wait(); ok && q.within(first.run.Started) && (q.Site == "" || first.run.Site == q.Site) {
+		if wait, ok := r.Wait(); ok && within(q, first.run.Started) && (q.Site == "" || first.run.Site == q.Site) {
 			t.started++
 			t.wait += wait.Milliseconds()
 		}
-		if r.State == record.Ended && q.of(r) && q.within(r.Run.Ended) {
+		if r.State == record.Ended && concerns(q, r) && within(q, r.Run.Ended) {
 			t.ended++
 			if r.Late() {
 				t.late++
@@ -81,7 +83,7 @@ func (l *Log) tally(q Query) tally {
 	t.wait /= max(int64(t.started), 1)
 	for _, id := range l.order {
 		d := l.decisions[id]
-		if q.within(d.at) && (q.Site == "" || d.site == q.Site) && (q.Tenant == "" || l.known(d.job).Job.Tenant == q.Tenant) {
+		if within(q, d.at) && (q.Site == "" || d.site == q.Site) && (q.Tenant == "" || l.known(d.job).Job.Tenant == q.Tenant) {
 			t.kinds[d.kind]++
 		}
 	}
@@ -95,7 +97,7 @@ func (l *Log) tally(q Query) tally {
 }
 
 // twoDays lists two days side by side.
-func (l *Log) twoDays(q Query, was, now tally, a *Answer) {
+func (l *Log) twoDays(q question.Query, was, now tally, a *Answer) {
 	x, y := date(was.from), date(now.from)
 	a.Table = &Table{Head: []string{"what", x, y, "change"}}
 	for _, line := range []struct {
@@ -120,7 +122,7 @@ func (l *Log) twoDays(q Query, was, now tally, a *Answer) {
 		a.figure("day/"+y, line.what, after, line.unit)
 		change := a.change(line.what, float64(after), float64(before))
 		a.row(line.what, line.show(before), line.show(after), change)
-		if line.what == or(q.Metric, "carbon") {
+		if line.what == cmp.Or(q.Metric, "carbon") {
 			a.say("%s: %s on %s against %s on %s (%s).", line.what, line.show(after), y, line.show(before), x, change)
 			a.Chart = a.bars("compare", line.what+" of both days", line.what, "day/")
 		}

@@ -1,17 +1,14 @@
 // Package chat answers questions in plain words from the record of a run.
 //
-// A question is translated, never guessed at: a grammar of known words, names
-// and times turns it into a typed [Query], and code computes the [Answer]. A
-// question with one word that the grammar does not know is refused, and the
-// word is named; one that can be read in several ways is given back as
-// readings to choose from. No model takes part.
+// Package question reads a question as a typed query; code here computes the
+// [Answer]. No model takes part, and what was not understood is not answered.
 //
 // Promises: an answer says first how the question was read, with every default
 // that was used; its figures are copied from messages or computed from them by
 // integer sums, and carry the ids of the decisions they come from; what the
-// record has no facts for is said to be absent. [Query.String] is a question
-// too, and is read as the same query, so an answer can be had again word for
-// word. Names come from outside and are shown as plain text.
+// record has no facts for is said to be absent. An answer can be had again word
+// for word, by the query in words. Names come from outside and are shown as plain
+// text.
 //
 // # Ids
 //

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // bestHour finds the hour with the least carbon, or the lowest price, in what
 // sites said then of the hours ahead.
-func (l *Log) bestHour(q Query, a *Answer) {
+func (l *Log) bestHour(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume("by what each site said then of the hours ahead, " + phrase.Span(q.Within) + " of them")
 	what, unit := "carbon-intensity", "milligrams-per-kwh"
@@ -73,7 +74,7 @@ func shown(price bool, v int64) string {
 
 // forecast tells what a site said of the hours ahead; of an hour that was
 // named, what was said first and what was said last.
-func (l *Log) forecast(q Query, a *Answer) {
+func (l *Log) forecast(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	s := l.sites[q.Site]
 	first, ok := s.firstOf(at)
@@ -119,7 +120,7 @@ func (s *site) firstOf(at protocol.Time) (outlook, bool) {
 
 // forecastError compares what was first said of each hour with what was said
 // in it.
-func (l *Log) forecastError(q Query, a *Answer) {
+func (l *Log) forecastError(q question.Query, a *Answer) {
 	l.whole(q, a, "hours in that time; UTC")
 	a.assume("carbon: what a site first said of an hour against what it said in it")
 	a.Table = &Table{Head: []string{"site", "hours", "mean error", "mean intensity"}}
@@ -131,7 +132,7 @@ func (l *Log) forecastError(q Query, a *Answer) {
 		var sum, level int64
 		n := 0
 		for i, o := range s.outlooks {
-			if len(o.Carbon) == 0 || !q.within(o.From) || i > 0 && s.outlooks[i-1].From == o.From {
+			if len(o.Carbon) == 0 || !within(q, o.From) || i > 0 && s.outlooks[i-1].From == o.From {
 				continue
 			}
 			first, ok := s.firstOf(o.From)
@@ -158,7 +159,7 @@ func (l *Log) forecastError(q Query, a *Answer) {
 }
 
 // bestStart finds the start with the least mean carbon over a run.
-func (l *Log) bestStart(q Query, a *Answer) {
+func (l *Log) bestStart(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", phrase.Span(q.Long), phrase.Span(q.Within)))
 	hours := int(max(1, q.Long/time.Hour))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -40,7 +41,7 @@ func (s *site) scrap(at protocol.Time) (last scrap, ok bool) {
 }
 
 // fragments tells how many idle GPUs the usual jobs cannot use.
-func (l *Log) fragments(q Query, a *Answer) {
+func (l *Log) fragments(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
 	type line struct {
@@ -95,7 +96,7 @@ func (l *Log) fragments(q Query, a *Answer) {
 }
 
 // scrapChart draws the GPUs that were of no use, hour by hour.
-func (l *Log) scrapChart(q Query) *Chart {
+func (l *Log) scrapChart(q question.Query) *Chart {
 	c := &Chart{Kind: "day", Title: "idle GPUs that the usual jobs cannot use", Unit: "thousandths"}
 	for _, site := range l.siteNames() {
 		if q.Site != "" && q.Site != site {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -52,7 +53,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 		s.award("oslo", 1, j, option(0, 2, 100), evil, []int{0, 1}, 1)
 		s.meter("oslo", evil)
 		l := s.log()
-		for _, ask := range []Query{
+		for _, ask := range []question.Query{
 			{Ask: "why", Job: j.ID}, {Ask: "why-not", Job: j.ID, Site: evil}, {Ask: "bill", Job: j.ID}, {Ask: "bill", Tenant: evil}, {Ask: "bill", By: "tenant"},
 			{Ask: "history", Job: j.ID}, {Ask: "where", Job: j.ID}, {Ask: "free"}, {Ask: "top", Number: 3, Metric: "cost"}, {Ask: "activity"}, {Ask: "unable", Job: j.ID},
 			{Ask: "intensity", Site: evil}, {Ask: "late", Tenant: evil}, {Ask: "report"}, {Ask: "ahead", Job: j.ID}, {Ask: "shares"},
@@ -89,33 +90,33 @@ func TestTextInAQuestionIsNoInstruction(t *testing.T) {
 // FuzzAsk holds every question to an answer of a known kind, in plain text, and
 // every query that is read to words that are read as the same query.
 func FuzzAsk(f *testing.F) {
-	for _, tc := range readAs {
-		f.Add(tc.said[0])
+	for _, q := range everyQuestion() {
+		f.Add(q)
 	}
 	for _, evil := range hostile {
 		f.Add(evil)
 	}
 	l := day().log()
-	f.Fuzz(func(t *testing.T, question string) {
-		a := l.Ask(question)
+	f.Fuzz(func(t *testing.T, text string) {
+		a := l.Ask(text)
 		switch a.Kind {
 		case "answer", "absent", "ambiguous", "unclear", "not-found", "refused":
 		default:
-			t.Errorf("%q: kind %q", question, a.Kind)
+			t.Errorf("%q: kind %q", text, a.Kind)
 		}
-		if text := told(t, a); bad.MatchString(text) {
-			t.Errorf("%q writes %q", question, text)
+		if out := told(t, a); bad.MatchString(out) {
+			t.Errorf("%q writes %q", text, out)
 		}
-		q, back := l.Parse(question)
+		q, back := l.Parse(text)
 		if back != nil || absences[q.Ask] != "" || q.Ask == "help" {
 			return
 		}
 		again, back := l.Parse(q.String())
 		if back != nil {
-			t.Fatalf("%q is read as %q, which is not read: %s %q %q", question, q.String(), back.Kind, back.Text, back.Readings)
+			t.Fatalf("%q is read as %q, which is not read: %s %q %q", text, q.String(), back.Kind, back.Text, back.Readings)
 		}
 		if again.String() != q.String() {
-			t.Errorf("%q is read as %q, and that as %q", question, q.String(), again.String())
+			t.Errorf("%q is read as %q, and that as %q", text, q.String(), again.String())
 		}
 	})
 }
@@ -143,7 +144,7 @@ func TestALongTextIsNotRead(t *testing.T) {
 	l := day().log()
 	for _, text := range []string{strings.Repeat("zq ", 20_000), strings.Repeat("zq? ", 20_000)} {
 		talk := l.Talk()
-		talk.After(Query{Ask: "bill"})
+		talk.After(question.Query{Ask: "bill"})
 		for name, ask := range map[string]func(string) Answer{"alone": l.Ask, "in a talk": talk.Ask} {
 			var a Answer
 			n := testing.AllocsPerRun(1, func() { a = ask(text) })
@@ -166,7 +167,7 @@ func TestNamesThatLookAlikeAreNotOne(t *testing.T) {
 	}
 	l := s.log()
 	for _, id := range alike {
-		if q, back := l.Parse(Query{Ask: "history", Job: id}.String()); back != nil || q.Job != id {
+		if q, back := l.Parse(question.Query{Ask: "history", Job: id}.String()); back != nil || q.Job != id {
 			t.Errorf("%q is read as %q (%+v)", id, q.Job, back)
 		}
 	}

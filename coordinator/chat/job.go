@@ -7,14 +7,15 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // held says why a job waited, or still waits.
-func (l *Log) held(q Query, a *Answer) {
+func (l *Log) held(q question.Query, a *Answer) {
 	if q.Decision != 0 {
-		q = Query{Job: l.decisions[q.Decision].job}
+		q = question.Query{Job: l.decisions[q.Decision].job}
 	}
 	m := l.matter(q)
 	r := m.rec
@@ -58,7 +59,7 @@ func (l *Log) held(q Query, a *Answer) {
 	}
 }
 
-func (l *Log) where(q Query, a *Answer) {
+func (l *Log) where(q question.Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
@@ -92,7 +93,7 @@ func (l *Log) paused(r record.JobRecord, a *Answer) {
 	}
 }
 
-func (l *Log) decision(q Query, a *Answer) {
+func (l *Log) decision(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if m.id == 0 {
@@ -104,7 +105,7 @@ func (l *Log) decision(q Query, a *Answer) {
 }
 
 // times tells when a job came, started and ended, or is to.
-func (l *Log) times(q Query, a *Answer) {
+func (l *Log) times(q question.Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
@@ -143,7 +144,7 @@ func (l *Log) times(q Query, a *Answer) {
 	}
 }
 
-func (l *Log) waited(q Query, a *Answer) {
+func (l *Log) waited(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	wait, ok := m.rec.Wait()
@@ -165,7 +166,7 @@ func (l *Log) waited(q Query, a *Answer) {
 }
 
 // asked finds the round in which sites were asked about a job.
-func (l *Log) asked(q Query, a *Answer) (matter, bool) {
+func (l *Log) asked(q question.Query, a *Answer) (matter, bool) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if !m.met {
@@ -175,7 +176,7 @@ func (l *Log) asked(q Query, a *Answer) (matter, bool) {
 }
 
 // offers lists what each site answered.
-func (l *Log) offers(q Query, a *Answer) {
+func (l *Log) offers(q question.Query, a *Answer) {
 	m, ok := l.asked(q, a)
 	if !ok {
 		return
@@ -193,7 +194,7 @@ func (l *Log) offers(q Query, a *Answer) {
 }
 
 // unable lists the sites without an offer, and why.
-func (l *Log) unable(q Query, a *Answer) {
+func (l *Log) unable(q question.Query, a *Answer) {
 	m, ok := l.asked(q, a)
 	if !ok {
 		return
@@ -212,7 +213,7 @@ func (l *Log) unable(q Query, a *Answer) {
 }
 
 // history tells everything that was decided on a job.
-func (l *Log) history(q Query, a *Answer) {
+func (l *Log) history(q question.Query, a *Answer) {
 	r := l.matter(q).rec
 	h := l.job(r.Job.ID)
 	type event struct {
@@ -264,7 +265,7 @@ func (l *Log) history(q Query, a *Answer) {
 
 // advice says what keeps a job from sites and from starting, and what would
 // change that.
-func (l *Log) advice(q Query, a *Answer) {
+func (l *Log) advice(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if !m.met {
@@ -301,7 +302,7 @@ func (l *Log) advice(q Query, a *Answer) {
 }
 
 // ahead says who held GPUs at the job's site while it waited.
-func (l *Log) ahead(q Query, a *Answer) {
+func (l *Log) ahead(q question.Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
@@ -325,7 +326,7 @@ func (l *Log) ahead(q Query, a *Answer) {
 		}
 		n++
 		by[other.Job.Tenant] += other.Job.GPU()
-		a.cite(l.matter(Query{Job: other.Job.ID}).id)
+		a.cite(l.matter(question.Query{Job: other.Job.ID}).id)
 	}
 	a.say("%s held GPUs at %s at %s.", phrase.Count(n, "job", "jobs"), name(site), phrase.Clock(until-1))
 	a.figure("site/"+site, "jobs-ahead", int64(n), "count")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -16,7 +17,7 @@ import (
 const mostListed = 20
 
 // moment returns the instant that a query is about; its default is the end.
-func (l *Log) moment(q Query, a *Answer) protocol.Time {
+func (l *Log) moment(q question.Query, a *Answer) protocol.Time {
 	if q.At != 0 {
 		return q.At
 	}
@@ -25,7 +26,7 @@ func (l *Log) moment(q Query, a *Answer) protocol.Time {
 }
 
 // late lists the jobs that ended after their deadline.
-func (l *Log) late(q Query, a *Answer) {
+func (l *Log) late(q question.Query, a *Answer) {
 	l.whole(q, a, "jobs count where they ended in that time; UTC")
 	var late []record.JobRecord
 	all := l.ended(q)
@@ -40,7 +41,7 @@ func (l *Log) late(q Query, a *Answer) {
 	a.say("%d of %s that ended missed their deadline.", len(late), phrase.Count(len(all), "job", "jobs"))
 	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
 	for i, r := range late {
-		id := l.matter(Query{Job: r.Job.ID}).id
+		id := l.matter(question.Query{Job: r.Job.ID}).id
 		a.cite(id)
 		by := r.Run.Ended.Sub(r.Job.Deadline)
 		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
@@ -57,14 +58,14 @@ func (l *Log) late(q Query, a *Answer) {
 }
 
 // waits tells the spread of waiting times.
-func (l *Log) waits(q Query, a *Answer) {
+func (l *Log) waits(q question.Query, a *Answer) {
 	l.whole(q, a, "jobs count that started in that time; UTC")
 	var all []int64
 	for _, r := range l.records() {
 		first, _ := begun(r)
-		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.run.Site == q.Site) && q.within(first.run.Started) {
+		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.run.Site == q.Site) && within(q, first.run.Started) {
 			all = append(all, wait.Milliseconds())
-			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+			a.cite(l.matter(question.Query{Job: r.Job.ID}).id)
 		}
 	}
 	if len(all) == 0 {
@@ -89,7 +90,7 @@ func (l *Log) waits(q Query, a *Answer) {
 }
 
 // pending lists the jobs that had arrived and not started.
-func (l *Log) pending(q Query, a *Answer) {
+func (l *Log) pending(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	if q.Site != "" {
 		a.assume("those given to " + name(q.Site) + " by then; a job that is given to no site waits at none")
@@ -160,17 +161,17 @@ func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
 }
 
 // count says how many jobs there are, and how far they came.
-func (l *Log) count(q Query, a *Answer) {
+func (l *Log) count(q question.Query, a *Answer) {
 	l.whole(q, a, "jobs count that arrived in that time; UTC")
 	states := make(map[string]int)
 	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
 	n := 0
 	by := make(map[string]int)
 	for _, r := range l.records() {
-		if q.of(r) && q.within(r.Job.Arrival) {
+		if concerns(q, r) && within(q, r.Job.Arrival) {
 			states[string(r.State)]++
-			by[q.key(r)]++
-			d := l.matter(Query{Job: r.Job.ID}).id
+			by[key(q, r)]++
+			d := l.matter(question.Query{Job: r.Job.ID}).id
 			a.cite(d)
 			if n++; n <= mostListed && q.By == "" {
 				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
@@ -195,8 +196,8 @@ func (l *Log) count(q Query, a *Answer) {
 	if q.By != "" {
 		a.Table = &Table{Head: []string{q.By, "jobs"}}
 		for _, k := range sorted(by) {
-			a.row(name(or(k, "not yet run")), fmt.Sprint(by[k]))
-			a.figure(q.By+"/"+or(k, "not yet run"), "jobs", int64(by[k]), "count")
+			a.row(name(cmp.Or(k, "not yet run")), fmt.Sprint(by[k]))
+			a.figure(q.By+"/"+cmp.Or(k, "not yet run"), "jobs", int64(by[k]), "count")
 		}
 	} else if n > mostListed {
 		a.say("The first %d by name are shown.", mostListed)
@@ -205,7 +206,7 @@ func (l *Log) count(q Query, a *Answer) {
 }
 
 // key is what a job is counted under.
-func (q Query) key(r record.JobRecord) string {
+func key(q question.Query, r record.JobRecord) string {
 	if q.By == "tenant" {
 		return r.Job.Tenant
 	}
@@ -213,7 +214,7 @@ func (q Query) key(r record.JobRecord) string {
 }
 
 // stuck lists the jobs that had not ended, those that cannot go on first.
-func (l *Log) stuck(q Query, a *Answer) {
+func (l *Log) stuck(q question.Query, a *Answer) {
 	a.assume("jobs that had not ended when the record did, at " + phrase.Clock(l.last) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
 	type line struct {
 		r   record.JobRecord
@@ -237,7 +238,7 @@ func (l *Log) stuck(q Query, a *Answer) {
 		a.cite(d.id)
 		if i < mostListed {
 			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
-			a.row(name(x.r.Job.ID), string(x.r.State), or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), d.told())
+			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), d.told())
 		}
 	}
 	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), map[bool]string{true: "is", false: "are"}[len(stuck) == 1])
@@ -267,12 +268,12 @@ func (l *Log) stands(r record.JobRecord) string {
 }
 
 // shares tells what each tenant got.
-func (l *Log) shares(q Query, a *Answer) {
+func (l *Log) shares(q question.Query, a *Answer) {
 	a.assume("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
 	by := make(map[string]int64) // thousandths of a GPU times milliseconds
 	n := make(map[string]int)
 	var all int64
-	for _, x := range l.over(Query{}) {
+	for _, x := range l.over(question.Query{}) {
 		held := int64(x.rec.Job.GPU()) * int64(x.run.Ended-x.run.Started)
 		by[x.rec.Job.Tenant] += held
 		if !x.part {

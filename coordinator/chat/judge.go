@@ -1,12 +1,10 @@
 package chat
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/policy"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -73,7 +71,7 @@ func (l *Log) extra(job protocol.JobID, round uint64, d record.Decision) (protoc
 
 // arbitration tells of one decision whether a judge decided it, or of all what
 // that cost.
-func (l *Log) arbitration(q Query, a *Answer) {
+func (l *Log) arbitration(q question.Query, a *Answer) {
 	if q.Job == "" && q.Decision == 0 {
 		l.allJudged(q, a)
 		return
@@ -96,13 +94,13 @@ func (l *Log) arbitration(q Query, a *Answer) {
 	a.figure(ofJob(m.rec.Job.ID), "extra-of-judge", int64(more), "microdollars", m.cited()...)
 }
 
-func (l *Log) allJudged(q Query, a *Answer) {
+func (l *Log) allJudged(q question.Query, a *Answer) {
 	l.whole(q, a, "awards said in that time; UTC")
 	n := 0
 	var sum protocol.Microdollars
 	for _, r := range l.records() {
 		for _, d := range r.Awards {
-			if more, ok := l.extra(r.Job.ID, d.Round, d); ok && q.within(d.Said.At) {
+			if more, ok := l.extra(r.Job.ID, d.Round, d); ok && within(q, d.Said.At) {
 				n, sum = n+1, sum+more
 				a.cite(d.Said.Seq)
 			}
@@ -115,7 +113,7 @@ func (l *Log) allJudged(q Query, a *Answer) {
 }
 
 // policyLog tells who changed the policy, the last first.
-func (l *Log) policyLog(_ Query, a *Answer) {
+func (l *Log) policyLog(_ question.Query, a *Answer) {
 	last := l.governed[len(l.governed)-1]
 	by := name(last.By)
 	if last.Second != "" {
@@ -147,9 +145,4 @@ func (l *Log) rulesTold(a *Answer) {
 		a.say("%s: %s.", name(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}))
 	}
 	a.figure("run", "rules", int64(len(p.Rules)), "count")
-}
-
-// governs is what to say of a sentence that is a wish and no question.
-func governs(sentence string) string {
-	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say '%s'", strings.ReplaceAll(phrase.Clean(sentence), "'", `'\''`))
 }

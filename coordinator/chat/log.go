@@ -7,6 +7,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/again"
 	"github.com/gridbid/gridbid/coordinator/decision"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -36,8 +37,8 @@ type Log struct {
 	as  *Rehearsal // the run as it was, if it was replayed
 
 	// Made when first asked for, and again after a message was added.
-	index *index
-	kept  map[protocol.JobID]record.JobRecord
+	listener *question.Listener
+	kept     map[protocol.JobID]record.JobRecord
 }
 
 // A decided is where a decision is found again.
@@ -94,7 +95,7 @@ func (l *Log) Add(m protocol.Message) {
 	if m.Body == nil || !l.ears.New(m) {
 		return
 	}
-	l.index, l.kept = nil, nil
+	l.listener, l.kept = nil, nil
 	l.book.Add(m)
 	l.hinted(m)
 	if again.Heard(m) {
@@ -218,6 +219,10 @@ func (l *Log) deciding(id protocol.JobID) uint64 {
 	}
 	return h.decisions[len(h.decisions)-1]
 }
+
+// Book returns the record of the run, with every round of every job in full.
+// It is the Log's own: read it, and add to the Log.
+func (l *Log) Book() *record.Book { return l.book }
 
 // Decisions returns the numbers of all decisions, as they were said.
 func (l *Log) Decisions() []uint64 { return slices.Clone(l.order) }

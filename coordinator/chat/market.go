@@ -7,12 +7,13 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // weights tells by what options are judged.
-func (l *Log) weights(q Query, a *Answer) {
+func (l *Log) weights(q question.Query, a *Answer) {
 	var newest record.Hearing
 	for _, r := range l.records() {
 		if n := len(r.Hearings); n > 0 && r.Hearings[n-1].Called.At >= newest.Called.At {
@@ -32,7 +33,7 @@ func (l *Log) weights(q Query, a *Answer) {
 }
 
 // bidError compares what sites bid with what was measured.
-func (l *Log) bidError(q Query, a *Answer) {
+func (l *Log) bidError(q question.Query, a *Answer) {
 	a.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
 	type sums struct {
 		n           int
@@ -40,7 +41,7 @@ func (l *Log) bidError(q Query, a *Answer) {
 		under, over int
 	}
 	by := make(map[string]*sums)
-	for _, spent := range l.over(Query{}) {
+	for _, spent := range l.over(question.Query{}) {
 		s := spent.run.Settled
 		if spent.run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
@@ -80,12 +81,12 @@ func (l *Log) bidError(q Query, a *Answer) {
 }
 
 // silent lists the sites that did not answer rounds.
-func (l *Log) silent(q Query, a *Answer) {
+func (l *Log) silent(q question.Query, a *Answer) {
 	l.whole(q, a, "rounds called in that time; UTC")
 	missed := make(map[string]int)
 	rounds := 0
 	for _, r := range l.book.Rounds() {
-		if !q.within(r.Called.At) {
+		if !within(q, r.Called.At) {
 			continue
 		}
 		rounds++
@@ -110,9 +111,9 @@ func (l *Log) silent(q Query, a *Answer) {
 }
 
 // lastRound says who did not answer the newest round of a window.
-func (l *Log) lastRound(q Query, a *Answer) {
+func (l *Log) lastRound(q question.Query, a *Answer) {
 	for _, r := range slices.Backward(l.book.Rounds()) {
-		if !q.within(r.Called.At) || r.Closes > l.last {
+		if !within(q, r.Called.At) || r.Closes > l.last {
 			continue
 		}
 		a.figure("run", "last-round", int64(r.Called.At), "instant")
@@ -133,7 +134,7 @@ func (l *Log) lastRound(q Query, a *Answer) {
 const around = 5 * time.Minute
 
 // activity tells what was decided in a window.
-func (l *Log) activity(q Query, a *Answer) {
+func (l *Log) activity(q question.Query, a *Answer) {
 	switch {
 	case q.At != 0:
 		q.From, q.To = q.At.Add(-around), q.At.Add(around)
@@ -151,7 +152,7 @@ func (l *Log) activity(q Query, a *Answer) {
 	n := 0
 	for _, id := range l.order {
 		d := l.decisions[id]
-		if !q.within(d.at) || q.Site != "" && d.site != q.Site {
+		if !within(q, d.at) || q.Site != "" && d.site != q.Site {
 			continue
 		}
 		n++
@@ -166,13 +167,13 @@ func (l *Log) activity(q Query, a *Answer) {
 			if q.Site != "" && x.run.Site != q.Site {
 				continue
 			}
-			if q.within(x.run.Started) {
+			if within(q, x.run.Started) {
 				started++
 				if x.run.Planned {
 					planned++
 				}
 			}
-			if x.over && q.within(x.run.Ended) {
+			if x.over && within(q, x.run.Ended) {
 				ended++
 			}
 		}
@@ -216,10 +217,10 @@ func (l *Log) activity(q Query, a *Answer) {
 }
 
 // changedIn says what a window changed of the rules in force and of who takes part.
-func (l *Log) changedIn(q Query, a *Answer) {
+func (l *Log) changedIn(q question.Query, a *Answer) {
 	n := 0
 	for _, p := range l.governed {
-		if q.within(p.at) {
+		if within(q, p.at) {
 			n++
 			a.say("The policy in force changed at %s, to version %d.", phrase.Clock(p.at), p.Version)
 			a.figure("run", "policy-changed", int64(p.at), "instant")
@@ -232,7 +233,7 @@ func (l *Log) changedIn(q Query, a *Answer) {
 }
 
 // lastBefore points from a window without decisions to the last one before it.
-func (l *Log) lastBefore(q Query, a *Answer) {
+func (l *Log) lastBefore(q question.Query, a *Answer) {
 	for _, id := range slices.Backward(l.order) {
 		if d := l.decisions[id]; d.at < q.From {
 			a.say("The last decision before that was %s, at %s.", cite(id), phrase.Clock(d.at))
@@ -245,7 +246,7 @@ func (l *Log) lastBefore(q Query, a *Answer) {
 
 // decisionsOver draws how many decisions of each kind there were, in up to a dozen
 // steps of a window.
-func decisionsOver(q Query, all []decided) *Chart {
+func decisionsOver(q question.Query, all []decided) *Chart {
 	if len(all) == 0 {
 		return nil
 	}

@@ -1,19 +1,21 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 )
 
 // rehearse replays the whole run with a change, after it was replayed as
 // recorded. If it cannot be, the answer says why.
 func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok bool) {
-	a.Command = or(a.Command, "")
+	a.Command = cmp.Or(a.Command, "")
 	if err := l.rehearsed(); err != nil {
 		a.Kind = "refused"
 		a.say("That takes another replay of the whole run, which cannot be had: %s.", name(err.Error()))
@@ -61,18 +63,18 @@ func meanWait(t record.Totals) time.Duration {
 }
 
 // partly reports whether a query has a window that is not the whole record.
-func (l *Log) partly(q Query) bool { return q.To != 0 && (q.From > l.first || q.To <= l.last) }
+func (l *Log) partly(q question.Query) bool { return q.To != 0 && (q.From > l.first || q.To <= l.last) }
 
 // wholly answers for a what-if that holds from a run's start to its end. A window
 // in which every job was submitted stands for the run; of another one the answer
 // is the question about the whole run, to be asked instead.
-func (l *Log) wholly(q Query, a *Answer) bool {
+func (l *Log) wholly(q question.Query, a *Answer) bool {
 	if !l.partly(q) {
 		a.assume("the whole run")
 		return true
 	}
 	for _, r := range l.records() {
-		if !(Query{From: q.From, To: q.To}).within(r.Job.Arrival) {
+		if !within(question.Query{From: q.From, To: q.To}, r.Job.Arrival) {
 			q.At, q.From, q.To = 0, 0, 0
 			a.Kind, a.Command, a.Readings = "ambiguous", "", []string{q.String()}
 			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", phrase.Clock(l.first), phrase.Clock(l.last))
@@ -84,7 +86,7 @@ func (l *Log) wholly(q Query, a *Answer) bool {
 }
 
 // dayWithout replays the run without a site, or with it dark in a window.
-func (l *Log) dayWithout(q Query, a *Answer) {
+func (l *Log) dayWithout(q question.Query, a *Answer) {
 	d, label := Day{Down: q.Site, Carbon: -1}, "without "+name(q.Site)
 	after := "A site that is away draws nothing, idle or not."
 	if l.partly(q) {
@@ -105,7 +107,7 @@ func (l *Log) dayWithout(q Query, a *Answer) {
 }
 
 // dayCarbon replays the run at another price of carbon.
-func (l *Log) dayCarbon(q Query, a *Answer) {
+func (l *Log) dayCarbon(q question.Query, a *Answer) {
 	if q.Number > mostDollars {
 		a.Kind = "refused"
 		a.say("A price of carbon goes up to %d dollars per tonne here.", mostDollars)
@@ -125,7 +127,7 @@ func (l *Log) dayCarbon(q Query, a *Answer) {
 }
 
 // unbound replays the run with one job's data free to go anywhere.
-func (l *Log) unbound(q Query, a *Answer) {
+func (l *Log) unbound(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	id := m.rec.Job.ID

@@ -8,12 +8,13 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // A responder answers one sort of query.
-type responder func(*Log, Query, *Answer)
+type responder func(*Log, question.Query, *Answer)
 
 var responders map[string]responder
 
@@ -41,9 +42,9 @@ func init() {
 
 // Answer computes what a query asks. A query that holds a name which is not in
 // the run is answered with "not-found".
-func (l *Log) Answer(q Query) Answer {
+func (l *Log) Answer(q question.Query) Answer {
 	if q.Ask == "help" {
-		return *l.help()
+		return *help()
 	}
 	a := Answer{Kind: "answer", Query: &q, Read: phrase.Clean(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok && !l.has(q.Ask) {
@@ -73,6 +74,8 @@ func (l *Log) Answer(q Query) Answer {
 	return a
 }
 
+func unclear(text string) *Answer { return &Answer{Kind: "unclear", Text: []string{text}} }
+
 // has reports whether this run has what others lack.
 func (l *Log) has(ask string) bool {
 	switch ask {
@@ -85,7 +88,7 @@ func (l *Log) has(ask string) bool {
 }
 
 // check returns what to say of a query about what is not there.
-func (l *Log) check(q Query) *Answer {
+func (l *Log) check(q question.Query) *Answer {
 	missing := func(format string, args ...any) *Answer {
 		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
 	}
@@ -145,7 +148,7 @@ type matter struct {
 
 // matter finds the job and the round that a query is about: the decision's, or
 // the one that the job stands by.
-func (l *Log) matter(q Query) matter {
+func (l *Log) matter(q question.Query) matter {
 	m := matter{id: q.Decision}
 	job, round := q.Job, uint64(0)
 	if q.Decision != 0 {

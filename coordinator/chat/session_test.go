@@ -3,7 +3,6 @@ package chat
 import (
 	"slices"
 	"testing"
-	"time"
 )
 
 func TestAQuestionMayLeanOnTheOneBefore(t *testing.T) {
@@ -47,11 +46,6 @@ func TestYesterdayIsTheDayBefore(t *testing.T) {
 	s.Ask("carbon on 2022-04-13")
 	if a := s.Ask("and yesterday?"); a.Kind != "not-found" {
 		t.Errorf("yesterday is not in the record, but is answered: %s %q", a.Kind, a.Text)
-	}
-	l := day().log()
-	q := Query{Ask: "bill", At: 0, From: after(24 * time.Hour), To: after(48 * time.Hour)}
-	if (&Session{log: l}).back(&q); q.From != after(0) || q.To != after(24*time.Hour) {
-		t.Errorf("the day before is %v to %v", q.From, q.To)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -32,7 +33,7 @@ func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
 }
 
 // grid lists a quantity of every site's grid, the least first.
-func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, protocol.Time) (int64, bool), show func(int64) string) []string {
+func (l *Log) grid(q question.Query, a *Answer, what, unit string, of func(outlook, protocol.Time) (int64, bool), show func(int64) string) []string {
 	at := l.moment(q, a)
 	type line struct {
 		site  string
@@ -78,25 +79,25 @@ func (l *Log) grid(q Query, a *Answer, what, unit string, of func(outlook, proto
 	return order
 }
 
-func (l *Log) carbonNow(q Query, a *Answer) []string {
+func (l *Log) carbonNow(q question.Query, a *Answer) []string {
 	return l.grid(q, a, "carbon-intensity", "milligrams-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
 		v, ok := value(o, o.Carbon, at)
 		return int64(v), ok
 	}, func(v int64) string { return grams(protocol.Milligrams(v)) })
 }
 
-func (l *Log) priceNow(q Query, a *Answer) []string {
+func (l *Log) priceNow(q question.Query, a *Answer) []string {
 	return l.grid(q, a, "price", "microdollars-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
 		v, ok := value(o, o.Price, at)
 		return int64(v), ok
 	}, func(v int64) string { return perMWh(protocol.Microdollars(v)) })
 }
 
-func (l *Log) intensity(q Query, a *Answer) { l.told(q, a, l.carbonNow(q, a)) }
-func (l *Log) price(q Query, a *Answer)     { l.told(q, a, l.priceNow(q, a)) }
+func (l *Log) intensity(q question.Query, a *Answer) { l.told(q, a, l.carbonNow(q, a)) }
+func (l *Log) price(q question.Query, a *Answer)     { l.told(q, a, l.priceNow(q, a)) }
 
 // told says the one value that was asked for.
-func (l *Log) told(q Query, a *Answer, known []string) {
+func (l *Log) told(q question.Query, a *Answer, known []string) {
 	switch {
 	case len(known) == 0:
 		a.say("No site had said it by then.")
@@ -105,11 +106,13 @@ func (l *Log) told(q Query, a *Answer, known []string) {
 	}
 }
 
-func (l *Log) greenest(q Query, a *Answer) { l.pick(a, l.carbonNow(q, a), "The greenest site is", 0) }
-func (l *Log) cheapest(q Query, a *Answer) {
+func (l *Log) greenest(q question.Query, a *Answer) {
+	l.pick(a, l.carbonNow(q, a), "The greenest site is", 0)
+}
+func (l *Log) cheapest(q question.Query, a *Answer) {
 	l.pick(a, l.priceNow(q, a), "The site with the cheapest electricity is", 0)
 }
-func (l *Log) dirtiest(q Query, a *Answer) {
+func (l *Log) dirtiest(q question.Query, a *Answer) {
 	order := l.carbonNow(q, a)
 	l.pick(a, order, "The site with the most carbon per kWh is", len(order)-1)
 }
@@ -132,7 +135,7 @@ type stock struct {
 
 // stocks counts what runs hold at an instant against what sites said they have.
 // GPUs of a pool are taken to be spread evenly over its nodes.
-func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
+func (l *Log) stocks(q question.Query, at protocol.Time) (all []stock) {
 	for _, site := range l.siteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
@@ -171,7 +174,7 @@ func (l *Log) stocks(q Query, at protocol.Time) (all []stock) {
 	return all
 }
 
-func (l *Log) stockTable(q Query, a *Answer) []stock {
+func (l *Log) stockTable(q question.Query, a *Answer) []stock {
 	at := l.moment(q, a)
 	all := l.stocks(q, at)
 	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
@@ -197,7 +200,7 @@ func stockChart(all []stock) *Chart {
 }
 
 // free says which GPUs nobody held.
-func (l *Log) free(q Query, a *Answer) {
+func (l *Log) free(q question.Query, a *Answer) {
 	var free, all protocol.Milli
 	models := make(map[string]stock)
 	for _, s := range l.stockTable(q, a) {
@@ -220,7 +223,7 @@ func (l *Log) free(q Query, a *Answer) {
 	a.figure(subjectOf(q), "all", int64(all), "thousandths")
 }
 
-func subjectOf(q Query) string {
+func subjectOf(q question.Query) string {
 	if q.Site != "" {
 		return "site/" + q.Site
 	}
@@ -228,7 +231,7 @@ func subjectOf(q Query) string {
 }
 
 // block says the largest gang that one node could have taken.
-func (l *Log) block(q Query, a *Answer) {
+func (l *Log) block(q question.Query, a *Answer) {
 	best := stock{}
 	for _, s := range l.stockTable(q, a) {
 		if s.block > best.block {
@@ -249,7 +252,7 @@ func (l *Log) block(q Query, a *Answer) {
 }
 
 // fit says where so many GPUs would have fitted on one node.
-func (l *Log) fit(q Query, a *Answer) {
+func (l *Log) fit(q question.Query, a *Answer) {
 	var free protocol.Milli
 	var where []string
 	would := "would"
@@ -273,7 +276,7 @@ func (l *Log) fit(q Query, a *Answer) {
 }
 
 // power tells the mean draw of the last whole hour that was metered.
-func (l *Log) power(q Query, a *Answer) {
+func (l *Log) power(q question.Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume("the mean of the last metered hour, before the facility's share")
 	a.Table = &Table{Head: []string{"site", "kW", "hour from"}}
@@ -301,7 +304,7 @@ func (l *Log) power(q Query, a *Answer) {
 }
 
 // report says when sites were last heard.
-func (l *Log) report(q Query, a *Answer) {
+func (l *Log) report(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"site", "last heard", "before the end"}}
 	for _, s := range l.siteNames() {
 		if q.Site == "" || q.Site == s {

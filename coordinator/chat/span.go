@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ func (s *span) add(m protocol.Message) {
 		if s.others == nil {
 			s.others = make(map[string]protocol.Time)
 		}
-		key := or(who.Site(), string(who))
+		key := cmp.Or(who.Site(), string(who))
 		s.others[key] = max(s.others[key], m.At)
 	}
 	if !s.live {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -37,7 +38,7 @@ type Rehearsal struct {
 }
 
 // Set says on what stage the run was played.
-func (l *Log) Set(s Stage) { l.stage, l.run, l.fed, l.as = s, nil, 0, nil }
+func (l *Log) Set(s Stage) { l.stage, l.run, l.fed, l.as, l.listener = s, nil, 0, nil, nil }
 
 // clear clears the round of a decision again, with a change. If it cannot be,
 // the answer says why.
@@ -100,7 +101,7 @@ func (m matter) priced(d auction.Decision) record.Priced {
 // rehearsed replays the run unchanged, once, and holds it to the ledger.
 func (l *Log) rehearsed() error {
 	if l.stage.Play == nil {
-		return errors.New(or(l.stage.Why, "its scenario is not at hand"))
+		return errors.New(cmp.Or(l.stage.Why, "its scenario is not at hand"))
 	}
 	if l.as != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -17,7 +18,7 @@ import (
 var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeGone, protocol.Refused, protocol.Unfinished, protocol.SiteGone, protocol.Cancelled}
 
 // preemption tells which jobs lost their devices, by whom and what that cost.
-func (l *Log) preemption(q Query, a *Answer) {
+func (l *Log) preemption(q question.Query, a *Answer) {
 	q.Job, q.Decision = l.asking(q), 0
 	a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
 	a.Table = &Table{Head: []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}}
@@ -27,12 +28,12 @@ func (l *Log) preemption(q Query, a *Answer) {
 			continue
 		}
 		for _, p := range r.Parts {
-			if (q.Site == "" || p.Site == q.Site) && q.within(p.Ended) {
+			if (q.Site == "" || p.Site == q.Site) && within(q, p.Ended) {
 				pauses++
 			}
 		}
 		for i, d := range r.Awards {
-			if d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code) || q.Site != "" && d.Site != q.Site || !q.within(d.Answered.At) {
+			if d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code) || q.Site != "" && d.Site != q.Site || !within(q, d.Answered.At) {
 				continue
 			}
 			n++
@@ -56,7 +57,7 @@ func (l *Log) preemption(q Query, a *Answer) {
 }
 
 // asking returns the job that a query is about, or "".
-func (l *Log) asking(q Query) protocol.JobID {
+func (l *Log) asking(q question.Query) protocol.JobID {
 	if q.Decision != 0 {
 		return l.decisions[q.Decision].job
 	}
@@ -81,7 +82,7 @@ func (l *Log) lostOne(r record.JobRecord, i int, a *Answer) {
 }
 
 // priority tells what a priority does, and how the jobs of each fared.
-func (l *Log) priority(q Query, a *Answer) {
+func (l *Log) priority(q question.Query, a *Answer) {
 	id := l.asking(q)
 	a.say("A priority is a number that a job says, from -1,000 to 1,000; 0 is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.")
 	if id != "" {
@@ -136,13 +137,13 @@ func (l *Log) priority(q Query, a *Answer) {
 const unstarted = "\x00(not started)"
 
 // overflow tells where the jobs of one home ran, and why they waited.
-func (l *Log) overflow(q Query, a *Answer) {
+func (l *Log) overflow(q question.Query, a *Answer) {
 	a.assume("jobs whose home is " + name(q.Site) + "; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost")
 	where := make(map[string]int)
 	holds := make(map[protocol.Code]int)
 	n, held := 0, 0
 	for _, r := range l.records() {
-		if r.Job.Home != q.Site || q.Tenant != "" && r.Job.Tenant != q.Tenant || !q.within(r.Job.Arrival) {
+		if r.Job.Home != q.Site || q.Tenant != "" && r.Job.Tenant != q.Tenant || !within(q, r.Job.Arrival) {
 			continue
 		}
 		n++
@@ -161,7 +162,7 @@ func (l *Log) overflow(q Query, a *Answer) {
 		}
 		if any {
 			held++
-			a.cite(l.matter(Query{Job: r.Job.ID}).id)
+			a.cite(l.matter(question.Query{Job: r.Job.ID}).id)
 		}
 	}
 	home, waiting := where[q.Site], where[unstarted]

@@ -7,13 +7,14 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // shell returns a name as one word of a command line.
 func shell(s string) string {
-	if quote(s) == s {
+	if question.Quote(s) == s {
 		return s
 	}
 	if phrase.Clean(s) != s {
@@ -23,7 +24,7 @@ func shell(s string) string {
 }
 
 // differ says which term makes the difference between two sites' offers.
-func (l *Log) differ(q Query, a *Answer) {
+func (l *Log) differ(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	x, okX := m.option(q.Site)
@@ -59,7 +60,7 @@ func (l *Log) differ(q Query, a *Answer) {
 }
 
 // elsewhere lists what the job would have cost at every other site.
-func (l *Log) elsewhere(q Query, a *Answer) {
+func (l *Log) elsewhere(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume("by the offers of the deciding round; nobody was asked again")
@@ -78,7 +79,7 @@ func (l *Log) elsewhere(q Query, a *Answer) {
 }
 
 // elsewhereAt says what the job would have cost at one site.
-func (l *Log) elsewhereAt(q Query, a *Answer) {
+func (l *Log) elsewhereAt(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if r := m.rec; ran(r) == q.Site && r.State == record.Ended {
@@ -126,7 +127,7 @@ func soonest(r record.JobRecord) (best record.Priced, site string, h record.Hear
 }
 
 // immediate says what the earliest start would have cost.
-func (l *Log) immediate(q Query, a *Answer) {
+func (l *Log) immediate(q question.Query, a *Answer) {
 	q.Job, q.Decision = l.matter(q).rec.Job.ID, 0
 	m := l.matter(q)
 	p, site, h, ok := soonest(m.rec)
@@ -159,7 +160,7 @@ func (l *Log) saving(r record.JobRecord) (cost protocol.Microdollars, carbon pro
 }
 
 // saved says what waiting saved, of one job or of all.
-func (l *Log) saved(q Query, a *Answer) {
+func (l *Log) saved(q question.Query, a *Answer) {
 	a.assume("what was awarded against the earliest start that was offered in its first round, both as offered")
 	if q.Job != "" || q.Decision != 0 {
 		r := l.matter(q).rec
@@ -206,7 +207,7 @@ func (l *Log) saved(q Query, a *Answer) {
 }
 
 // policies compares what was replayed over the same jobs.
-func (l *Log) policies(q Query, a *Answer) {
+func (l *Log) policies(q question.Query, a *Answer) {
 	if q.To != 0 && !l.wholly(q, a) {
 		return
 	}

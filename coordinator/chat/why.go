@@ -7,11 +7,12 @@ import (
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func (l *Log) why(q Query, a *Answer) {
+func (l *Log) why(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.Command = "gridbid why " + shell(string(m.rec.Job.ID))
@@ -34,7 +35,7 @@ func (l *Log) why(q Query, a *Answer) {
 }
 
 // correct answers a question whose premise is false.
-func (l *Log) correct(q Query, m matter, a *Answer) {
+func (l *Log) correct(q question.Query, m matter, a *Answer) {
 	where := ran(m.rec)
 	switch {
 	case where != "":
@@ -161,7 +162,7 @@ func (m matter) table(a *Answer) {
 	}
 }
 
-func (l *Log) whyNot(q Query, a *Answer) {
+func (l *Log) whyNot(q question.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	if ran(m.rec) == q.Site && (q.Decision == 0 || m.site == q.Site) || m.site == q.Site {
@@ -220,7 +221,7 @@ func (m matter) others(a *Answer, site string) {
 	a.figure("site/"+site, "options", int64(len(s.Options)), "count", m.cited()...)
 }
 
-func (l *Log) whyNotHome(q Query, a *Answer) {
+func (l *Log) whyNotHome(q question.Query, a *Answer) {
 	m := l.matter(q)
 	home := m.rec.Job.Home
 	if home == "" || l.sites[home] == nil {
@@ -235,16 +236,16 @@ func (l *Log) whyNotHome(q Query, a *Answer) {
 }
 
 // whyNotGreenest asks of the site whose offer has the least carbon.
-func (l *Log) whyNotGreenest(q Query, a *Answer) {
+func (l *Log) whyNotGreenest(q question.Query, a *Answer) {
 	l.whyNotBest(q, a, "least carbon", func(p record.Priced) int64 { return int64(p.Carbon) })
 }
 
-func (l *Log) whyNotCheapest(q Query, a *Answer) {
+func (l *Log) whyNotCheapest(q question.Query, a *Answer) {
 	l.whyNotBest(q, a, "least cost", func(p record.Priced) int64 { return int64(p.Terms.Total()) })
 }
 
 // whyNotBest looks at every option of every site, not only its cheapest.
-func (l *Log) whyNotBest(q Query, a *Answer, what string, of func(record.Priced) int64) {
+func (l *Log) whyNotBest(q question.Query, a *Answer, what string, of func(record.Priced) int64) {
 	m := l.matter(q)
 	site, least, ok := "", int64(0), false
 	for _, s := range m.h.Answers {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/decision"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -26,7 +27,7 @@ func (d *Diary) Card(id string) (Card, bool) {
 		return Card{}, false
 	}
 	e := d.entries[i]
-	c := Card{Entry: e, Answer: d.log.Answer(chat.Query{Ask: "why", Decision: n})}
+	c := Card{Entry: e, Answer: d.log.Answer(question.Query{Ask: "why", Decision: n})}
 	for _, k := range d.ofJob[e.Job] {
 		c.Others = append(c.Others, d.entries[k])
 	}

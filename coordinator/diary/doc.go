@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -131,19 +132,19 @@ func (d *Diary) Record(id string) (decision.Record, bool) {
 
 // Ask answers a question in plain words. It may lean on one that was answered
 // before ("and on wednesday?"); "" without.
-func (d *Diary) Ask(question, before string) chat.Answer {
+func (d *Diary) Ask(text, before string) chat.Answer {
 	talk := d.log.Talk()
 	if q, back := d.log.Parse(before); before != "" && back == nil {
 		talk.After(q)
 	}
-	return talk.Ask(question)
+	return talk.Ask(text)
 }
 
 // Set says on what stage the run was played, for what-if questions.
 func (d *Diary) Set(s chat.Stage) { d.log.Set(s) }
 
 // Answer answers a typed query.
-func (d *Diary) Answer(q chat.Query) chat.Answer { return d.log.Answer(q) }
+func (d *Diary) Answer(q question.Query) chat.Answer { return d.log.Answer(q) }
 
 // Policies returns the figures of all policies that were replayed over the same
 // jobs.

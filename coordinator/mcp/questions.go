@@ -13,13 +13,14 @@ import (
 	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/scene"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // What the tools that ask are given.
 type (
-	question struct {
+	asking struct {
 		Question string `json:"question" jsonschema:"in plain words: why did job-0042 wait; carbon by site on 2026-03-11; help lists more"`
 		Before   string `json:"before,omitempty" jsonschema:"the question before, if this one leans on it: and on wednesday?"`
 		Picture  bool   `json:"picture,omitempty" jsonschema:"also draw the answer, if it has a chart"`
@@ -59,16 +60,16 @@ type (
 
 func (d desk) questions(s *sdk.Server) {
 	offer(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
-		func(ctx context.Context, in question) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
 			return d.say(ctx, in.Picture, func(y *diary.Diary) chat.Answer { return y.Ask(in.Question, in.Before) })
 		})
 	offer(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
 		func(ctx context.Context, in target) (*sdk.CallToolResult, any, error) {
-			return d.query(ctx, in.Picture, in, chat.Query{Ask: "why"})
+			return d.query(ctx, in.Picture, in, question.Query{Ask: "why"})
 		})
 	offer(s, "why_not", "Why another site was not chosen: not able, dearer and by what, or silent.",
 		func(ctx context.Context, in whyNot) (*sdk.CallToolResult, any, error) {
-			return d.query(ctx, in.Picture, in.target, chat.Query{Ask: "why-not", Site: in.Site})
+			return d.query(ctx, in.Picture, in.target, question.Query{Ask: "why-not", Site: in.Site})
 		})
 	offer(s, "counterfactual", "What would have been decided with one thing changed. The recorded decision is reproduced first; if it cannot be, the answer says so.",
 		func(ctx context.Context, in change) (*sdk.CallToolResult, any, error) {
@@ -86,7 +87,7 @@ func (d desk) questions(s *sdk.Server) {
 				return nil, nil, err
 			}
 			return d.say(ctx, in.Picture, func(y *diary.Diary) chat.Answer {
-				q := chat.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
+				q := question.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
 				switch first, last := y.Span(); { // a time has two ends in words
 				case from != 0 && to == 0:
 					q.To = last + 1
@@ -97,10 +98,10 @@ func (d desk) questions(s *sdk.Server) {
 			})
 		})
 	offer(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
-		return d.query(ctx, false, target{}, chat.Query{Ask: "policies"})
+		return d.query(ctx, false, target{}, question.Query{Ask: "policies"})
 	})
 	offer(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
-		return d.query(ctx, false, target{}, chat.Query{Ask: "weights"})
+		return d.query(ctx, false, target{}, question.Query{Ask: "weights"})
 	})
 	for name, of := range map[string][2]string{
 		"queue":    {"pending", "Which jobs waited at an instant, and for how many GPUs in all."},
@@ -111,46 +112,46 @@ func (d desk) questions(s *sdk.Server) {
 			if err != nil {
 				return nil, nil, err
 			}
-			return d.query(ctx, in.Picture, target{}, chat.Query{Ask: of[0], Site: in.Site, At: at})
+			return d.query(ctx, in.Picture, target{}, question.Query{Ask: of[0], Site: in.Site, At: at})
 		})
 	}
 }
 
 // query returns the typed query of a change.
-func (in change) query() (chat.Query, error) {
+func (in change) query() (question.Query, error) {
 	whole := in.Decision == "" && in.Job == ""
 	switch {
 	case in.Change == "without-site" && whole:
-		return chat.Query{Ask: "day-without", Site: in.Site}, nil
+		return question.Query{Ask: "day-without", Site: in.Site}, nil
 	case in.Change == "carbon-price" && whole:
-		return chat.Query{Ask: "day-carbon", Number: in.Dollars}, nil
+		return question.Query{Ask: "day-carbon", Number: in.Dollars}, nil
 	case whole:
-		return chat.Query{}, errors.New("mcp: counterfactual: decision or job: name one; only without-site and carbon-price are about the whole run")
+		return question.Query{}, errors.New("mcp: counterfactual: decision or job: name one; only without-site and carbon-price are about the whole run")
 	}
 	switch in.Change {
 	case "elsewhere":
-		return chat.Query{Ask: "elsewhere"}, nil
+		return question.Query{Ask: "elsewhere"}, nil
 	case "at-site":
-		return chat.Query{Ask: "elsewhere-at", Site: in.Site}, nil
+		return question.Query{Ask: "elsewhere-at", Site: in.Site}, nil
 	case "at-once":
-		return chat.Query{Ask: "immediate"}, nil
+		return question.Query{Ask: "immediate"}, nil
 	case "without-site":
-		return chat.Query{Ask: "without", Site: in.Site}, nil
+		return question.Query{Ask: "without", Site: in.Site}, nil
 	case "carbon-price":
-		return chat.Query{Ask: "reprice", Number: in.Dollars}, nil
+		return question.Query{Ask: "reprice", Number: in.Dollars}, nil
 	case "break-even":
-		return chat.Query{Ask: "breakeven", Site: in.Site}, nil
+		return question.Query{Ask: "breakeven", Site: in.Site}, nil
 	case "may-wait":
-		return chat.Query{Ask: "slack", Long: time.Duration(min(max(in.Minutes, 0), 1<<20)) * time.Minute}, nil
+		return question.Query{Ask: "slack", Long: time.Duration(min(max(in.Minutes, 0), 1<<20)) * time.Minute}, nil
 	case "any-region":
-		return chat.Query{Ask: "unbound"}, nil
+		return question.Query{Ask: "unbound"}, nil
 	}
-	return chat.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
+	return question.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
 }
 
 // query asks what is asked of a target in the words that mean it, so that what
 // cannot be asked in words cannot be asked here.
-func (d desk) query(ctx context.Context, picture bool, of target, q chat.Query) (*sdk.CallToolResult, any, error) {
+func (d desk) query(ctx context.Context, picture bool, of target, q question.Query) (*sdk.CallToolResult, any, error) {
 	if of.Decision != "" {
 		n, ok := decision.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // the question finds it
 		if !ok {

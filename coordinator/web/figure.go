@@ -72,7 +72,7 @@ func width(r *http.Request, otherwise float64) float64 {
 func (s *server) chart(w http.ResponseWriter, r *http.Request) {
 	name, form, _ := strings.Cut(r.PathValue("name"), ".")
 	at, _ := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
-	ask := diary.Drawing{Chart: name, Decision: r.URL.Query().Get("d"), Job: protocol.JobID(r.URL.Query().Get("j")), At: protocol.Time(at), Question: question(r)}
+	ask := diary.Drawing{Chart: name, Decision: r.URL.Query().Get("d"), Job: protocol.JobID(r.URL.Query().Get("j")), At: protocol.Time(at), Question: asked(r)}
 	var c scene.Chart
 	var f figure
 	var wrong error

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -58,7 +58,7 @@ func (s *server) look(r *http.Request, more func(*view, *diary.Diary)) (view, er
 
 // page is the whole page, as far as it needs no script.
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	id, question := r.URL.Query().Get("d"), question(r)
+	id, text := r.URL.Query().Get("d"), asked(r)
 	v, err := s.look(r, func(v *view, d *diary.Diary) {
 		v.Hints = hints(v.Entries)
 		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
@@ -66,8 +66,8 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 				v.Figures = append(v.Figures, f)
 			}
 		}
-		if question != "" {
-			v.Question, v.Reply = question, newReply(d, question, r.URL.Query().Get("on"), 720)
+		if text != "" {
+			v.Question, v.Reply = text, newReply(d, text, r.URL.Query().Get("on"), 720)
 		}
 		s.open(v, d, id)
 	})
@@ -137,20 +137,15 @@ func (s *server) decision(w http.ResponseWriter, r *http.Request) {
 	s.render(w, "card", v)
 }
 
-// longest bounds a question, and patience an answer: some replay the whole run.
-const (
-	longest  = 1000
-	patience = time.Minute
-)
+// patience bounds an answer: some replay the whole run.
+const patience = time.Minute
 
-func question(r *http.Request) string {
-	q := r.URL.Query().Get("q")
-	return q[:min(len(q), longest)]
-}
+// asked returns the question whole: one that was cut would be another one.
+func asked(r *http.Request) string { return r.URL.Query().Get("q") }
 
 // ask answers a question.
 func (s *server) ask(w http.ResponseWriter, r *http.Request) {
-	v := view{Question: question(r)}
+	v := view{Question: asked(r)}
 	ctx, stop := context.WithTimeout(r.Context(), patience)
 	defer stop()
 	err := s.run.Look(ctx, func(d *diary.Diary) { v.Reply = newReply(d, v.Question, r.URL.Query().Get("on"), width(r, 720)) })
@@ -180,7 +175,7 @@ func hints(entries []diary.Entry) []string {
 	all := []string{"summary", "carbon by site", "what did waiting save", "late jobs"}
 	for _, e := range entries {
 		if e.Kind == "award" {
-			return append([]string{chat.Query{Ask: "why", Job: e.Job}.String()}, all...)
+			return append([]string{question.Query{Ask: "why", Job: e.Job}.String()}, all...)
 		}
 	}
 	return all

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/scene"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -42,7 +42,7 @@ var words = template.FuncMap{
 	"parts":   parts,
 	"list":    func(s []string) string { return phrase.Clean(phrase.List(s)) },
 	"whyNot": func(job protocol.JobID, site string) string {
-		return chat.Query{Ask: "why-not", Job: job, Site: site}.String()
+		return question.Query{Ask: "why-not", Job: job, Site: site}.String()
 	},
 	"tail": func(n int, all []diary.Entry) []diary.Entry { return all[max(0, len(all)-n):] },
 }

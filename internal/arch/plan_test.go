@@ -64,17 +64,18 @@ var plan = []line{
 	{"coordinator/narrate", pure, "protocol coordinator/phrase coordinator/record", "", "tells what was recorded, and decides nothing"},
 	{"coordinator/decision", pure, "protocol coordinator/phrase coordinator/policy coordinator/record coordinator/narrate", "", "one decision as a document, for whoever reads no ledger"},
 	{"coordinator/wording", pure, "protocol coordinator/decision", "", "what a model may make of a decision record, and what holds it to that"},
-	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market coordinator/policy", "", "a question becomes a typed query; nothing is guessed, nobody is asked again"},
+	{"coordinator/question", pure, "protocol coordinator/phrase coordinator/decision", "", "a question becomes a typed query; what it comes to is the caller's affair"},
+	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market coordinator/policy coordinator/question", "", "a query becomes an answer from the record; nothing is guessed, nobody is asked again"},
 
 	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 	{"coordinator/scene/screen", shell, "", "", "shows pictures where a terminal says that it can; waits for what it says"},
-	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
+	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/question coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"coordinator/follow", shell, "protocol coordinator/diary coordinator/record", "", "reads a run while others look at it"},
 	{"coordinator/notebook", shell, "protocol bus/journal coordinator/auction coordinator/ledger coordinator/policy coordinator/market", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
-	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
+	{"coordinator/mcp", shell, "protocol coordinator/chat coordinator/decision coordinator/diary coordinator/follow coordinator/phrase coordinator/question coordinator/scene", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
 	{"coordinator/web/webtest", shell, "", "github.com/chromedp/*", "drives a page in a browser, for tests"},
-	{"coordinator/web", shell, "internal/local protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
+	{"coordinator/web", shell, "internal/local protocol coordinator/chat coordinator/diary coordinator/follow coordinator/phrase coordinator/question coordinator/scene", "", "the page: shows what the diary holds, and changes nothing"},
 
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
 	{"coordinator/advise", shell, "protocol bus llm coordinator/phrase coordinator/market coordinator/decision coordinator/wording", "", "puts the market's questions to a model, and reads what comes back"},
@@ -102,7 +103,7 @@ var plan = []line{
 	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
 	{"scenarios/bound", shell, "protocol agents cluster-agent/fleet cluster-agent/power scenarios scenarios/script", "", "what no policy can beat, by the physics of the stage"},
-	{"scenarios/bench", shell, "internal/strict bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/diary coordinator/follow coordinator/mcp coordinator/web scenarios scenarios/bound scenarios/script scenarios/report", "", "many replays in one table; it judges nothing itself"},
+	{"scenarios/bench", shell, "internal/strict bus/membus protocol coordinator/ledger coordinator/record coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/question coordinator/diary coordinator/follow coordinator/mcp coordinator/web scenarios scenarios/bound scenarios/script scenarios/report", "", "many replays in one table; it judges nothing itself"},
 
 	{"cluster-agent/hands", pure, "protocol scenarios/world", "", "a cluster that is played, for sites that have none"},
 	{"scenarios/faults", shell, "protocol bus agents cluster-agent/fgd cluster-agent/fleet cluster-agent/grid cluster-agent/hands cluster-agent/power coordinator/auction coordinator/ledger coordinator/market coordinator/summary scenarios/world", "", "plays what befalls a federation; its oracle looks into nobody who decides"},

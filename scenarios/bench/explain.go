@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/internal/strict"
 	"github.com/gridbid/gridbid/protocol"
@@ -128,7 +129,7 @@ func (n names) judge(words, truth string, a chat.Answer) string {
 }
 
 // named reports whether every name of an utterance is in the query.
-func (n names) named(words string, q chat.Query) bool {
+func (n names) named(words string, q question.Query) bool {
 	in := fmt.Sprint(string(q.Job), " ", q.Site, " ", q.Other, " ", q.Tenant, " D-", q.Decision, " ")
 	for _, x := range n {
 		if !strings.Contains(words, x.slot) {

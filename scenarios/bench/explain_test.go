@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -94,7 +95,7 @@ func TestAWrongReadingIsSeen(t *testing.T) {
 			}
 		})
 	}
-	lost := chat.Answer{Kind: "answer", Query: &chat.Query{Ask: "bill"}}
+	lost := chat.Answer{Kind: "answer", Query: &question.Query{Ask: "bill"}}
 	if got := bind(b).judge("carbon of $T", "sum(carbon)", lost); got != "wrong" {
 		t.Errorf("a tenant that got lost is %s; want wrong", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -366,9 +367,9 @@ func (g *Ground) CheckWhy(id protocol.JobID) (claims int, loose []Loose) {
 	}
 	var text bytes.Buffer
 	_ = narrate.Decision(&text, r) // a buffer takes all
-	a := chat.Answer{Query: &chat.Query{Job: id}, Table: &chat.Table{}}
+	a := chat.Answer{Query: &question.Query{Job: id}, Table: &chat.Table{}}
 	for _, ask := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
-		of := g.log.Answer(chat.Query{Ask: ask, Job: id})
+		of := g.log.Answer(question.Query{Ask: ask, Job: id})
 		a.Figures = append(a.Figures, of.Figures...)
 	}
 	var decisions []string

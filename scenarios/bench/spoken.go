@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -60,7 +61,7 @@ func (n names) spoken(truth string, a chat.Answer) string {
 }
 
 // take reports whether a query has a value under a key, and takes it out.
-func take(q *chat.Query, key, value string) bool {
+func take(q *question.Query, key, value string) bool {
 	instant := func(at protocol.Time) bool { return at != 0 && at.Go().Format("2006-01-02T15:04") == value }
 	switch key {
 	case "job":

@@ -23,6 +23,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/follow"
 	"github.com/gridbid/gridbid/coordinator/mcp"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/coordinator/web"
 	"github.com/gridbid/gridbid/protocol"
@@ -188,7 +189,7 @@ func (g *Ground) cards(ctx context.Context, page http.Handler) Grounded {
 
 // card holds the text of one decision's card to the record.
 func (g *Ground) card(id uint64, text string) (int, []Loose) {
-	a := g.log.Answer(chat.Query{Ask: "why", Decision: id})
+	a := g.log.Answer(question.Query{Ask: "why", Decision: id})
 	facts := g.factsOf(a)
 	if d, ok := g.log.Decision(id); ok {
 		facts = append(facts, g.factsOfJob(protocol.JobID(d.Job.Name))...)
@@ -210,7 +211,7 @@ func (g *Ground) factsOfJob(id protocol.JobID) []fact {
 	}
 	all = append(all, fact{int64(len(r.Hearings)), "count", ""})
 	for _, ask := range []string{"bill", "times"} {
-		all = append(all, g.factsOf(g.log.Answer(chat.Query{Ask: ask, Job: id}))...)
+		all = append(all, g.factsOf(g.log.Answer(question.Query{Ask: ask, Job: id}))...)
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package chat
+package question
 
 // speechOfRules goes on with speech: hours ahead, rules, agents, what is refused.
 const speechOfRules = `

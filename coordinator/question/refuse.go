@@ -1,6 +1,7 @@
-package chat
+package question
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,21 +9,25 @@ import (
 	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
-// examples are questions of every sort, for those who do not know what to ask.
-var examples = []string{
-	"why job NAME", "why not SITE for job NAME", "which sites refused job NAME", "what would job NAME have cost elsewhere",
-	"what did waiting save for job NAME", "what should i change for job NAME", "what is ahead of job NAME",
-	"carbon by site", "cost by tenant", "top 5 jobs by carbon", "late jobs", "average wait", "which jobs wait at 13:45",
-	"greenest site at 12:00", "free gpus at 12:00", "would 8 gpus fit at 12:00", "forecast SITE at 12:00",
-	"when should i submit 8 hours in the next 1 day", "what happened at 13:45", "silent agents", "bid error",
-	"compare policies", "fair share by tenant", "rules in force", "summary",
+// A Back is what is said instead of a query.
+type Back struct {
+	Kind     string   // "ambiguous", "unclear", "not-found", "refused"
+	Text     []string // sentences, for people
+	Readings []string // questions to ask instead
+
+	lacks string // what the question did not name: "JOB", "SITE", ...
+	apart bool   // its words are known, and may make a question if phrases are taken apart
 }
 
-func unclear(text string) *Answer { return &Answer{Kind: "unclear", Text: []string{text}} }
+func (b *Back) say(format string, args ...any) {
+	b.Text = append(b.Text, fmt.Sprintf(format, args...))
+}
+
+func unclear(text string) *Back { return &Back{Kind: "unclear", Text: []string{text}} }
 
 // unknownWords refuses a question with words that are not known: whatever it
 // was, another question would have been answered.
-func (l *Log) unknownWords(words []string) *Answer {
+func (l *Listener) unknownWords(words []string) *Back {
 	var shown []string
 	for _, w := range words[:min(len(words), 5)] {
 		shown = append(shown, fmt.Sprintf("%q", phrase.Clean(w)))
@@ -31,9 +36,10 @@ func (l *Log) unknownWords(words []string) *Answer {
 	if len(words) > 1 {
 		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
 	}
-	if sites := l.siteNames(); len(sites) > 0 && len(sites) <= 12 {
-		for i, s := range sites {
-			sites[i] = name(s)
+	if n := len(l.Sites); n > 0 && n <= 12 {
+		var sites []string
+		for _, s := range l.Sites {
+			sites = append(sites, phrase.Clean(s))
 		}
 		a.say("Its sites are %s.", phrase.List(sites))
 	}
@@ -43,12 +49,12 @@ func (l *Log) unknownWords(words []string) *Answer {
 
 // unknownName answers a token that is no word, but looks like a name: it comes
 // after a noun, is in quotes, has a digit, or is nearly a name.
-func (l *Log) unknownName(tokens []token, i int) *Answer {
+func (l *Listener) unknownName(tokens []token, i int) *Back {
 	t, kind := tokens[i], ""
 	if i > 0 {
 		kind = nouns[tokens[i-1].low]
 	}
-	near, apart := l.names().near(t.text, kind, 5)
+	near, apart := l.index.near(t.text, kind, 5)
 	if slices.Contains([]string{"except", "besides", "excluding"}, t.low) {
 		return nil // "every site except oslo"
 	}
@@ -56,8 +62,8 @@ func (l *Log) unknownName(tokens []token, i int) *Answer {
 	if !looks || i == 0 && kind == "" && apart > 2 && !strings.ContainsAny(t.text, "0123456789") && !t.quoted {
 		return nil
 	}
-	what := strings.ToLower(or(kind, "name"))
-	a := &Answer{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, phrase.Clean(t.text))}}
+	what := strings.ToLower(cmp.Or(kind, "name"))
+	a := &Back{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, phrase.Clean(t.text))}}
 	if len(near) == 0 {
 		a.say("It has no %s at all.", what)
 		return a
@@ -71,7 +77,7 @@ func (l *Log) unknownName(tokens []token, i int) *Answer {
 }
 
 // missing says what a question lacks, or what could be asked with its words.
-func (l *Log) missing(r *reading) *Answer {
+func (l *Listener) missing(r *reading) *Back {
 	content := slices.ContainsFunc(r.said, func(word []string) bool {
 		return !slices.Contains(word, "_") && !slices.Contains(word, "which") && !slices.Contains(word, "how")
 	})
@@ -83,24 +89,24 @@ func (l *Log) missing(r *reading) *Answer {
 		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
 			continue
 		}
-		a := &Answer{Kind: "ambiguous", lacks: slot}
+		a := &Back{Kind: "ambiguous", lacks: slot}
 		q := r.query(found[0])
 		switch slot {
 		case "JOB":
 			a.say("Which job is meant? A run has many; for one of them:")
-			for _, id := range l.notable() {
+			for _, id := range l.Notable() {
 				q.Job = id
 				a.Readings = append(a.Readings, q.String())
 			}
 		case "SITE":
 			a.say("Which site is meant?")
-			for _, s := range l.siteNames() {
+			for _, s := range l.Sites {
 				if q.Site = s; len(a.Readings) < 8 {
 					a.Readings = append(a.Readings, q.String())
 				}
 			}
 		case "AT":
-			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", phrase.Clock(l.first), phrase.Clock(l.last))
+			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", phrase.Clock(l.First), phrase.Clock(l.Last))
 		case "TENANT":
 			a.say("Whose? Name a tenant.")
 		case "DUR":
@@ -152,23 +158,23 @@ func turns(word []string) bool {
 }
 
 // refuse answers what is understood and not answered.
-func (l *Log) refuse(why string) *Answer {
-	a := &Answer{Kind: "refused"}
+func (l *Listener) refuse(why string) *Back {
+	a := &Back{Kind: "refused"}
 	switch why {
 	case "!unrecorded":
 		a.say("That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.")
 	case "!opinion":
 		a.say("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
 	case "!beyond":
-		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", phrase.Clock(l.first), phrase.Clock(l.last))
+		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", phrase.Clock(l.First), phrase.Clock(l.Last))
 	case "!act":
 		a.say("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
 	case "!legislate":
 		a.say("That would be a rule for the future, and questions only read. `gridbid policy say` takes it in the same words, shows what it would have changed, and asks before it is in force.")
 	case "!policy":
 		var names []string
-		for _, t := range l.totals {
-			names = append(names, phrase.Clean(t.Policy))
+		for _, p := range l.Replayed {
+			names = append(names, phrase.Clean(p))
 		}
 		a.Kind = "not-found"
 		if len(names) == 0 {
@@ -180,10 +186,7 @@ func (l *Log) refuse(why string) *Answer {
 	return a
 }
 
-// help lists what can be asked.
-func (l *Log) help() *Answer {
-	a := &Answer{Kind: "answer", Read: "what can be asked"}
-	a.say("Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:")
-	a.Readings = examples
-	return a
+// governs is what to say of a sentence that is a wish and no question.
+func governs(sentence string) string {
+	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say '%s'", strings.ReplaceAll(phrase.Clean(sentence), "'", `'\''`))
 }

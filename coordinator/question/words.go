@@ -1,4 +1,4 @@
-package chat
+package question
 
 // lexicon is what words mean to the grammar: concepts, then the phrases that
 // stand for them. What stands after "_", word by word, or after "__", says nothing

@@ -1,11 +1,13 @@
-package chat
+package question
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -33,9 +35,9 @@ type Query struct {
 // target names what a query is about: a decision or a job.
 func (q Query) target() string {
 	if q.Decision != 0 {
-		return cite(q.Decision)
+		return decision.ID(q.Decision)
 	}
-	return `job ` + quote(string(q.Job))
+	return `job ` + Quote(string(q.Job))
 }
 
 // String returns the query as a question that is read as the same query.
@@ -43,8 +45,8 @@ func (q Query) String() string {
 	form := forms[q.Ask]
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
-		"{target}", q.target(), "{site}", quote(q.Site), "{other}", quote(q.Other), "{tenant}", quote(q.Tenant),
-		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{within}", minutes(q.Within), "{metric}", q.Metric, "{pick}", or(q.Pick, "average"), "{bill}", or(q.Metric, "bill"),
+		"{target}", q.target(), "{site}", Quote(q.Site), "{other}", Quote(q.Other), "{tenant}", Quote(q.Tenant),
+		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{within}", minutes(q.Within), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.part(part))
@@ -82,9 +84,9 @@ func tidy(s string) string {
 func (q Query) part(name string) string {
 	switch {
 	case name == "site" && q.Site != "":
-		return " at site " + quote(q.Site)
+		return " at site " + Quote(q.Site)
 	case name == "tenant" && q.Tenant != "":
-		return " of tenant " + quote(q.Tenant)
+		return " of tenant " + Quote(q.Tenant)
 	case name == "job" && (q.Job != "" || q.Decision != 0):
 		return " of " + q.target()
 	case name == "by" && q.By != "":
@@ -96,7 +98,7 @@ func (q Query) part(name string) string {
 	case name == "policies" && len(q.Policies) > 0:
 		var all []string
 		for _, p := range q.Policies {
-			all = append(all, quote(p))
+			all = append(all, Quote(p))
 		}
 		return " policy " + strings.Join(all, " policy ")
 	case name == "time" && q.To != 0:
@@ -107,8 +109,8 @@ func (q Query) part(name string) string {
 	return ""
 }
 
-// quote returns a name as a question may hold it: bare if it is one plain word.
-func quote(name string) string {
+// Quote returns a name as a question may hold it: bare if it is one plain word.
+func Quote(name string) string {
 	plain := name != "" && len(phrases[strings.ToLower(name)]) == 0
 	for _, c := range name {
 		plain = plain && (c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) || c == '-' || c == '_')

@@ -1,4 +1,4 @@
-package chat
+package question
 
 // speech is what people say around a question, and further words for what they
 // ask, by the same marks as in lexicon.

@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"slices"
@@ -9,12 +9,12 @@ import (
 // ofDay reads what people say of the time of day at the start of words: "6 pm",
 // "at 14", "12 o'clock", "from 12 to 18 uhr", "12:00-18:00", "this evening",
 // "that day". It returns how many words it took.
-func (w *when) ofDay(l *Log, words []string) int {
+func (w *when) ofDay(l *Listener, words []string) int {
 	first := words[0]
 	if len(words) > 1 {
 		two := first + " " + words[1]
 		if slices.Contains([]string{"that day", "all day", "whole day", "the day", "this day", "entire day", "ganzen tag", "diesem tag"}, two) {
-			w.days = append(w.days, l.today())
+			w.days = append(w.days, l.Today)
 			return 2
 		}
 	}

@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"cmp"
@@ -31,42 +31,33 @@ var aliases = map[string][]string{
 
 type named struct{ kind, name string }
 
-// names returns the index of what is known now.
-func (l *Log) names() *index {
-	if l.index != nil {
-		return l.index
-	}
+// indexOf returns the index of a run.
+func indexOf(run Run) *index {
 	x := &index{names: make(map[string][]named)}
-	add := func(kind, name string) {
-		if name == "" {
+	add := func(key, kind, name string) {
+		if key == "" {
 			return
 		}
-		key := strings.ToLower(name)
 		x.names[key] = append(x.names[key], named{kind, name})
 		x.longest = max(x.longest, len(key))
 	}
-	for _, s := range l.siteNames() {
-		add(ofSite, s)
+	for _, s := range run.Sites {
+		add(strings.ToLower(s), ofSite, s)
 	}
-	for _, t := range slices.Sorted(maps.Keys(l.tenants)) {
-		add(ofTenant, t)
+	for _, t := range run.Tenants {
+		add(strings.ToLower(t), ofTenant, t)
 	}
-	for _, id := range l.book.Jobs() {
-		add(ofAJob, string(id))
+	for _, id := range run.Jobs {
+		add(strings.ToLower(string(id)), ofAJob, string(id))
 	}
-	policies := slices.Clone(l.stage.Policies)
-	for _, t := range l.totals {
-		policies = append(policies, t.Policy)
-	}
+	policies := slices.Concat(run.Policies, run.Replayed)
 	slices.Sort(policies)
 	for _, p := range slices.Compact(policies) {
-		add(ofPolicy, p)
+		add(strings.ToLower(p), ofPolicy, p)
 		for _, other := range aliases[p] {
-			x.names[other] = append(x.names[other], named{ofPolicy, p})
-			x.longest = max(x.longest, len(other))
+			add(other, ofPolicy, p)
 		}
 	}
-	l.index = x
 	return x
 }
 

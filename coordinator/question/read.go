@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"fmt"
@@ -15,23 +15,11 @@ import (
 const mostAsked = 2000
 
 // tooLong refuses a text before any of it is read; nil if it is short enough.
-func tooLong(question string) *Answer {
+func tooLong(question string) *Back {
 	if len(question) <= mostAsked {
 		return nil
 	}
 	return unclear(fmt.Sprintf("A question has at most %d bytes; this one has %d.", mostAsked, len(question)))
-}
-
-// Ask answers a question in plain words, or several that one text asks.
-func (l *Log) Ask(question string) Answer {
-	if a, ok := l.Talk().several(question); ok {
-		return a
-	}
-	q, slips, back := l.parse(question)
-	if back != nil {
-		return *back
-	}
-	return inDollars(question, slips.told(l.Answer(q)))
 }
 
 // asking are words that a sentence has only if it is a question.
@@ -58,15 +46,10 @@ type reading struct {
 	cut   map[int]int // phrases begin here that are to have fewer words than that
 }
 
-// Parse reads a question as a query. If it cannot, it returns what to say
-// instead: that a word or a name is not known, or which readings there are.
-func (l *Log) Parse(question string) (Query, *Answer) {
-	q, _, back := l.parse(question)
-	return q, back
-}
-
-// parse says which words it took for slips of the fingers, too.
-func (l *Log) parse(question string) (Query, slips, *Answer) {
+// Read reads a question. If it cannot, it returns what to say instead: that a
+// word or a name is not known, or which readings there are. It says which words
+// it took for slips of the fingers, too.
+func (l *Listener) Read(question string) (Query, []Slip, *Back) {
 	r := &reading{}
 	q, back := l.into(question, r)
 	switch {
@@ -85,12 +68,12 @@ func (l *Log) parse(question string) (Query, slips, *Answer) {
 }
 
 // into reads a question into r.
-func (l *Log) into(question string, r *reading) (Query, *Answer) {
+func (l *Listener) into(question string, r *reading) (Query, *Back) {
 	if back := tooLong(question); back != nil {
 		return Query{}, back
 	}
 	r.joined = strings.Contains(question, ",")
-	if back := r.read(l, l.names().split(question)); back != nil {
+	if back := r.read(l, l.index.split(question)); back != nil {
 		r.unknown = nil
 		return Query{}, back
 	}
@@ -127,7 +110,7 @@ func (l *Log) into(question string, r *reading) (Query, *Answer) {
 }
 
 // choose returns the one query that the grammar reads.
-func (l *Log) choose(r *reading) (Query, *Answer) {
+func (l *Listener) choose(r *reading) (Query, *Back) {
 	found := best(r.said)
 	if len(found) > 1 && found[0].may == "*" {
 		found = found[:1]
@@ -148,9 +131,9 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 		if lost := r.lost(found[0], q); len(lost) > 0 {
 			return Query{}, left(lost, q)
 		}
-		return l.resolve(q), nil
+		return q, nil
 	case len(found) > 1:
-		back := &Answer{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
+		back := &Back{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
 		for _, f := range found {
 			if !strings.HasPrefix(f.ask, "!") {
 				back.Readings = append(back.Readings, r.query(f).String())
@@ -163,21 +146,9 @@ func (l *Log) choose(r *reading) (Query, *Answer) {
 	return Query{}, back
 }
 
-// resolve settles what takes the record to settle: of two sites between which a
-// price decides, the one that did not win is asked about.
-func (l *Log) resolve(q Query) Query {
-	if q.Ask == "breakeven" && q.Other != "" {
-		if l.check(q) == nil && l.matter(q).site == q.Site {
-			q.Site = q.Other
-		}
-		q.Other = ""
-	}
-	return q
-}
-
 // read goes through the tokens: names first, then times and numbers, then the
 // longest phrase that is known.
-func (r *reading) read(l *Log, tokens []token) *Answer {
+func (r *reading) read(l *Listener, tokens []token) *Back {
 	var low []string
 	for _, t := range tokens {
 		low = append(low, fold.Replace(t.low))
@@ -240,7 +211,7 @@ func (r *reading) filters(tokens []token, i int) bool {
 }
 
 // word reads what is no name, and returns how many words it took.
-func (r *reading) word(l *Log, low []string, t token, at int) (int, []string) {
+func (r *reading) word(l *Listener, low []string, t token, at int) (int, []string) {
 	if t.quoted {
 		return 0, nil
 	}
@@ -274,7 +245,7 @@ func (r *reading) word(l *Log, low []string, t token, at int) (int, []string) {
 		}
 		return used, nil
 	}
-	if seq, ok := decision.Find(low[0], func(seq uint64) bool { _, ok := l.decisions[seq]; return ok }); ok {
+	if seq, ok := decision.Find(low[0], l.Decided); ok {
 		if r.slots.Decision != 0 {
 			return 0, nil
 		}
@@ -336,11 +307,11 @@ func longestPhrase(words []string, most int) (int, []string) {
 }
 
 // name takes a name that is known.
-func (r *reading) name(t token, negated bool) *Answer {
+func (r *reading) name(t token, negated bool) *Back {
 	if len(t.names) > 1 {
-		back := &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", phrase.Clean(t.text))}}
+		back := &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", phrase.Clean(t.text))}}
 		for _, n := range t.names {
-			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+phrase.Clean(quote(n.name)))
+			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+phrase.Clean(Quote(n.name)))
 		}
 		return back
 	}

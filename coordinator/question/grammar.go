@@ -1,6 +1,10 @@
-package chat
+package question
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // A form is how a query is said: a text with slots, and the optional parts
 // that follow it.
@@ -41,6 +45,9 @@ var forms = map[string]form{
 	"no-priority": {"priority", "job tenant"}, "no-policy-log": {"last policy change", ""}, "no-rule": {"rule id", ""}, "no-day-before": {"{metric} compared with the day before", "site tenant time"},
 	"no-fragments": {"fragmentation", "site time"}, "overflow": {"why did site {site} not overflow", "tenant time"},
 }
+
+// Asks returns the names of all that can be asked, in order.
+func Asks() []string { return slices.Sorted(maps.Keys(forms)) }
 
 // A rule says which concepts make a question. Each word of needs has to be
 // there, one of those that "|" joins; every other word of the question has to

@@ -1,6 +1,7 @@
-package chat
+package question
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,7 +71,7 @@ func (x *index) split(question string) (all []token) {
 			continue
 		}
 		prev = strings.ToLower(text)
-		for w := range strings.FieldsSeq(or(run[prev], text)) {
+		for w := range strings.FieldsSeq(cmp.Or(run[prev], text)) {
 			all = append(all, token{text: w, low: strings.ToLower(w)})
 		}
 		i += len(text)

@@ -1,7 +1,6 @@
-package chat
+package question
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,20 +8,8 @@ import (
 	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
-// A slip is a word that is not known, taken for one that is.
-type slip struct{ word, known string }
-
-type slips []slip
-
-// told has an answer say what was taken for a slip of the fingers.
-func (all slips) told(a Answer) Answer {
-	for _, s := range all {
-		if a.Read != "" {
-			a.assume(fmt.Sprintf("%q was taken for %q", phrase.Clean(s.word), s.known))
-		}
-	}
-	return a
-}
+// A Slip is a word that is not known, taken for one that is.
+type Slip struct{ Word, Known string }
 
 // mostSlips bounds the words of one question that are taken for slips.
 const mostSlips = 2
@@ -30,18 +17,18 @@ const mostSlips = 2
 // slip reads a question whose unknown words are known ones with a slip of the
 // fingers in them. It is answered only if all that they may be gives one query;
 // else its readings are offered.
-func (l *Log) slip(question string, unknown []string, back *Answer) (Query, slips, *Answer) {
+func (l *Listener) slip(question string, unknown []string, back *Back) (Query, []Slip, *Back) {
 	if len(unknown) > mostSlips {
 		return Query{}, nil, back
 	}
 	var sure []Query
-	var taken slips
+	var taken []Slip
 	far := false
-	var try func(text string, rest []string, so slips)
-	try = func(text string, rest []string, so slips) {
+	var try func(text string, rest []string, so []Slip)
+	try = func(text string, rest []string, so []Slip) {
 		if len(rest) > 0 {
 			for _, known := range near(rest[0]) {
-				try(strings.Replace(text, rest[0], known, 1), rest[1:], append(slices.Clone(so), slip{rest[0], known}))
+				try(strings.Replace(text, rest[0], known, 1), rest[1:], append(slices.Clone(so), Slip{rest[0], known}))
 			}
 			return
 		}

@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"maps"
@@ -15,8 +15,8 @@ const mostApart = 60
 
 // apart reads a question of which the longest phrases make none by shorter
 // ones. It is answered only if all the ways that make a question make the same.
-func (l *Log) apart(question string, r *reading, back *Answer) (Query, *Answer) {
-	tokens := l.names().split(question)
+func (l *Listener) apart(question string, r *reading, back *Back) (Query, *Back) {
+	tokens := l.index.split(question)
 	var cuts []map[int]int
 	var one [][2]int
 	for _, at := range slices.Sorted(maps.Keys(r.whole)) {
@@ -56,7 +56,7 @@ func (l *Log) apart(question string, r *reading, back *Answer) (Query, *Answer) 
 	case 1:
 		return found[0], nil
 	}
-	a := &Answer{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
+	a := &Back{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
 	for _, q := range found[:min(len(found), 8)] {
 		a.Readings = append(a.Readings, q.String())
 	}

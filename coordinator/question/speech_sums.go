@@ -1,4 +1,4 @@
-package chat
+package question
 
 // speechOfSums goes on with speech: sums, and sites at a time.
 const speechOfSums = `

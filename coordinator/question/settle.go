@@ -1,6 +1,7 @@
-package chat
+package question
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -108,14 +109,14 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 			q.Metric = "carbon"
 		}
 	case "best-hour", "best-price", "forecast":
-		q.Within = or(q.Within, or(q.Long, 24*time.Hour))
+		q.Within = cmp.Or(q.Within, cmp.Or(q.Long, 24*time.Hour))
 		q.Long = 0
 		if q.To != 0 { // tomorrow, say
 			q.At, q.Within = q.From, q.To.Sub(q.From)
 			q.From, q.To = 0, 0
 		}
 	case "best-start":
-		q.Within = or(q.Within, 24*time.Hour)
+		q.Within = cmp.Or(q.Within, 24*time.Hour)
 	}
 	if q.Ask != "differ" && q.Ask != "breakeven" {
 		q.Other = ""
@@ -139,12 +140,4 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 		q.Job = ""
 	}
 	return q
-}
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
 }

@@ -1,4 +1,4 @@
-package chat
+package question
 
 // german is the lexicon in German, as operators mix it in. Umlauts are written
 // out, as questions are before they are looked up.

@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"slices"
@@ -54,9 +54,9 @@ func clauses(text string) (all []string) {
 }
 
 // idle reports whether a clause holds no word that asks: "show it as a graph".
-func (l *Log) idle(clause string) bool {
+func (l *Listener) idle(clause string) bool {
 	r := &reading{}
-	if back := r.read(l, l.names().split(clause)); back != nil || len(r.unknown) > 0 {
+	if back := r.read(l, l.index.split(clause)); back != nil || len(r.unknown) > 0 {
 		return false
 	}
 	for _, word := range r.said {
@@ -67,34 +67,23 @@ func (l *Log) idle(clause string) bool {
 	return true
 }
 
-// several answers a text that asks several things: its sentences, or, where the
-// whole is no question that is known, its clauses. Each is answered as if it were
-// asked alone, and may lean on those before it; all of them have to be.
-func (s *Session) several(text string) (Answer, bool) {
-	if back := tooLong(text); back != nil {
-		return *back, true
+// Parts splits a text that asks several things: into its sentences or, where the
+// whole is no question that is known, its clauses. It returns nil for a text that
+// asks one thing, or too many.
+func (l *Listener) Parts(text string) []string {
+	if tooLong(text) != nil {
+		return nil
 	}
 	parts := sentences(text)
 	if len(parts) < 2 {
-		if _, back := s.log.Parse(text); back == nil || back.Kind == "refused" {
-			return Answer{}, false
+		if _, _, back := l.Read(text); back == nil || back.Kind == "refused" {
+			return nil
 		}
 		parts = clauses(text)
 	}
-	parts = slices.DeleteFunc(parts, s.log.idle)
+	parts = slices.DeleteFunc(parts, l.idle)
 	if len(parts) < 2 || len(parts) > mostParts {
-		return Answer{}, false
+		return nil
 	}
-	before := *s
-	var all []Answer
-	for _, p := range parts {
-		a := s.alone(p)
-		if a.Kind != "answer" && a.Kind != "absent" || a.Query == nil {
-			*s = before
-			return Answer{}, false
-		}
-		all = append(all, a)
-	}
-	all[0].More = all[1:]
-	return all[0], true
+	return parts
 }

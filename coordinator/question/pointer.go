@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"fmt"
@@ -65,7 +65,7 @@ var sumsOfSome = []string{"bill", "top", "late", "waits", "jobs", "pending", "mi
 
 // dangling asks what a word of a question stands for, if nothing that the
 // question names can be meant. Without that word it would be another question.
-func (l *Log) dangling(question string, q Query) *Answer {
+func (l *Listener) dangling(question string, q Query) *Back {
 	p, ok := points(question)
 	if !ok || q.Job != "" || q.Decision != 0 {
 		return nil
@@ -74,7 +74,7 @@ func (l *Log) dangling(question string, q Query) *Answer {
 		return nil
 	}
 	r := &reading{}
-	tokens := l.names().split(p.before)
+	tokens := l.index.split(p.before)
 	if r.read(l, tokens) != nil || slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 }) {
 		return nil
 	}
@@ -85,65 +85,5 @@ func (l *Log) dangling(question string, q Query) *Answer {
 			}
 		}
 	}
-	return &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("What does %q stand for? Name a job, a decision, a site or a tenant.", p.word)}}
-}
-
-// subjects are what a pointer may stand for in a talk, the likeliest first, as
-// words of a question: of several things only a set that was just counted.
-func (s *Session) subjects(p pointer) (all []string) {
-	q := s.last
-	if slices.Contains(many, p.word) {
-		if q.Ask == "jobs" {
-			all = append(all, "jobs"+q.part("site")+q.part("tenant"))
-		}
-		return all
-	}
-	switch {
-	case q.Job != "" || q.Decision != 0:
-		all = append(all, q.target())
-	case q.Site != "" && q.Tenant == "" && q.Other == "":
-		all = append(all, "site "+quote(q.Site))
-	case q.Tenant != "" && q.Site == "":
-		all = append(all, "tenant "+quote(q.Tenant))
-	}
-	if s.target.Job != "" || s.target.Decision != 0 {
-		all = append(all, s.target.target())
-	}
-	return all
-}
-
-// meant reads a question with what its pointer stands for in the pointer's place,
-// in the time that was spoken of.
-func (s *Session) meant(question string) (Query, bool) {
-	p, ok := points(question)
-	if !ok {
-		return Query{}, false
-	}
-	for _, subject := range s.subjects(p) {
-		text := strings.TrimSpace(p.before + " " + subject + " " + p.after)
-		q, back := s.log.Parse(text)
-		if back != nil {
-			continue
-		}
-		if q.To == 0 && q.At == 0 && s.last.To != 0 && p.word != "it" && p.word != "its" && timed(q) {
-			q.From, q.To = s.last.From, s.last.To
-		}
-		return q, true
-	}
-	return Query{}, false
-}
-
-// euros are words for a currency that no figure is in.
-var euros = strings.Fields("euro euros eur")
-
-// inDollars has an answer to a question in euros say that its figures are in
-// dollars: no exchange rate is on the record.
-func inDollars(question string, a Answer) Answer {
-	said := strings.Contains(question, "€") || slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(question), func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz", c) }),
-		func(w string) bool { return slices.Contains(euros, w) })
-	money := slices.ContainsFunc(a.Figures, func(f Figure) bool { return f.Unit == "microdollars" || f.Unit == "dollars-per-tonne" })
-	if said && money {
-		a.assume("euros were asked for; figures are in dollars, and no exchange rate is known")
-	}
-	return a
+	return &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("What does %q stand for? Name a job, a decision, a site or a tenant.", p.word)}}
 }

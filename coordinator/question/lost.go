@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"fmt"
@@ -122,11 +122,11 @@ func (f rule) has(concept string) bool {
 }
 
 // left refuses a question of which a query says all but something.
-func left(lost []string, q Query) *Answer {
+func left(lost []string, q Query) *Back {
 	if slices.Contains(lost, `"not"`) { // without it, the opposite
-		return &Answer{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", phrase.List(lost))}}
+		return &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", phrase.List(lost))}}
 	}
-	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
+	a := &Back{Kind: "ambiguous", Readings: []string{q.String()}}
 	a.say("That is not answered together with %s. Without it, it would be:", phrase.List(lost))
 	return a
 }
@@ -134,7 +134,7 @@ func left(lost []string, q Query) *Answer {
 // hasty returns what to say instead of a refusal that one word brought about,
 // if the others make a question of their own. A "must" in a question is none of
 // the words that ask for a rule: "why must it wait".
-func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
+func (l *Listener) hasty(r *reading, f rule) (Query, *Back) {
 	if r.asks && (f.ask == "!legislate" && (r.slots.Job != "" || r.slots.Decision != 0) || f.ask == "!act" && r.said.has("if")) {
 		rest := slices.DeleteFunc(slices.Clone(r.said), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
 		if found := best(rest); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
@@ -152,9 +152,9 @@ func (l *Log) hasty(r *reading, f rule) (Query, *Answer) {
 	}
 	q := r.query(found[0])
 	if r.said.has("why") && concept == "legislate" && r.said.has("modal") && len(r.lost(found[0], q)) == 0 {
-		return l.resolve(q), nil
+		return q, nil
 	}
-	a := &Answer{Kind: "ambiguous", Readings: []string{q.String()}}
+	a := &Back{Kind: "ambiguous", Readings: []string{q.String()}}
 	a.say("One word of the question asks for what is not told or done here. Without it, it would be:")
 	return Query{}, a
 }

@@ -1,4 +1,4 @@
-package chat
+package question
 
 import (
 	"slices"
@@ -114,7 +114,7 @@ func bare(words []string) (time.Duration, int) {
 
 // time reads what words say of time at their start, and returns how many of
 // them it took.
-func (w *when) time(l *Log, words []string) int {
+func (w *when) time(l *Listener, words []string) int {
 	first := words[0]
 	next := func(i int) string {
 		if i < len(words) {
@@ -165,11 +165,11 @@ func (w *when) time(l *Log, words []string) int {
 	case "midnight", "mitternacht":
 		w.instants = append(w.instants, instant{})
 	case "today", "heute":
-		w.days = append(w.days, l.today())
+		w.days = append(w.days, l.Today)
 	case "yesterday", "gestern":
-		w.days = append(w.days, l.today().Add(-24*time.Hour))
+		w.days = append(w.days, l.Today.Add(-24*time.Hour))
 	case "tomorrow":
-		w.days = append(w.days, l.today().Add(24*time.Hour))
+		w.days = append(w.days, l.Today.Add(24*time.Hour))
 	default:
 		d, n := length(words)
 		if n > 0 {
@@ -182,15 +182,15 @@ func (w *when) time(l *Log, words []string) int {
 
 // date reads a day: "11 march", "march 11 2026", "wednesday". One without a year is
 // the last that there was, as far as that can be known.
-func (w *when) date(l *Log, words []string) int {
-	year, said := l.today().Go().Year(), false
+func (w *when) date(l *Listener, words []string) int {
+	year, said := l.Today.Go().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
 		if m == 0 || err != nil {
 			return false
 		}
 		t := time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)
-		if !said && protocol.At(t) > l.last { // in January, of December
+		if !said && protocol.At(t) > l.Last { // in January, of December
 			t = time.Date(year-1, time.Month(m), n, 0, 0, 0, 0, time.UTC)
 		}
 		if t.Day() != n { // there is no such day
@@ -214,8 +214,8 @@ func (w *when) date(l *Log, words []string) int {
 			return used
 		}
 	}
-	end := l.last.Floor(24 * time.Hour)
-	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.first.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
+	end := l.Last.Floor(24 * time.Hour)
+	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
 		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long || words[0] == long[:3] {
 			w.days = append(w.days, t)
 			return 1
@@ -225,8 +225,8 @@ func (w *when) date(l *Log, words []string) int {
 }
 
 // window returns the time that a question is about: an instant, or a range.
-func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
-	day := l.today()
+func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
+	day := l.Today
 	if len(w.days) == 1 && len(w.instants) > 0 {
 		day = w.days[0]
 	}
@@ -238,7 +238,7 @@ func (w *when) window(l *Log) (at, from, to protocol.Time, ok bool) {
 	}
 	switch {
 	case w.back > 0 && len(w.days)+len(w.instants) == 0:
-		return 0, l.last.Add(-w.back), l.last, true
+		return 0, l.Last.Add(-w.back), l.Last, true
 	case w.part != nil && len(w.days) < 2 && len(w.instants) == 0 && w.back == 0:
 		if len(w.days) == 1 {
 			day = w.days[0]
