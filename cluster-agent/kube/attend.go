@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -56,13 +57,17 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 			return 0, h.exit(ctx, r, pods, "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
-			if lost := disturbed(pods); lost == "" {
+			lost := disturbed(pods)
+			if lost == "" {
 				if left := h.unsettled(r, pods); left > 0 {
 					return left, nil
 				}
+				lost = robbed(u, pods)
+			}
+			if lost == "" {
 				return 0, h.exit(ctx, r, pods, why)
 			}
-			h.leave(r, protocol.Evicted, disturbed(pods))
+			h.leave(r, protocol.Evicted, lost)
 		}
 	}
 	switch {
@@ -74,11 +79,12 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	case h.node(r.launch.Node) == nil:
 		h.leave(r, protocol.NodeGone, "node "+r.launch.Node+" is gone")
 	default:
-		if e := h.tend(ctx, r, pods); err == nil {
+		left, e := h.tend(ctx, r, u, pods)
+		if err == nil {
 			err = e
 		}
-		if err != nil && !h.late(r) {
-			return 0, err
+		if left > 0 || err != nil && !h.late(r) {
+			return left, err
 		}
 	}
 	if r.leaving.Load() != nil {
@@ -156,41 +162,42 @@ func (h *Hands) begun(r *run) {
 	h.queue.Add(r.name)
 }
 
-// tend binds the pods that wait, and notes how the others do.
-func (h *Hands) tend(ctx context.Context, r *run, pods []*corev1.Pod) error {
-	var firstErr error
+// tend binds the pods that wait, and notes how the others do. It returns how long to
+// wait before anything else is done.
+func (h *Hands) tend(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (again time.Duration, err error) {
 	for _, p := range pods {
 		if r.since == 0 && ran(p) && p.Spec.NodeName == r.launch.Node {
 			h.mu.Lock()
 			r.since = started(p)
 			h.mu.Unlock()
 		}
+	}
+	if again = h.ending(r, u, pods); again > 0 || r.leaving.Load() != nil {
+		return again, nil
+	}
+	for _, p := range pods {
 		switch {
-		case over(p):
+		case over(p) || p.DeletionTimestamp != nil:
 			continue
-		case p.DeletionTimestamp != nil:
-			h.leave(r, protocol.Evicted, "pod "+p.Name+" was evicted or deleted")
-			return nil
 		case p.Spec.NodeName == "":
-			if err := h.bind(ctx, r, p, pods); err != nil && firstErr == nil {
-				firstErr = err
+			if e := h.bind(ctx, r, p, pods); err == nil {
+				err = e
 			}
 		case p.Spec.NodeName != r.launch.Node:
 			h.leave(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
-			return nil
 		}
 		if r.leaving.Load() != nil {
-			return nil
+			return 0, nil
 		}
 	}
 	if lost := disturbed(pods); lost != "" {
 		h.leave(r, protocol.Evicted, lost)
-		return nil
+		return 0, nil
 	}
 	if r.since != 0 && !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
-	return firstErr
+	return 0, err
 }
 
 // over reports whether nothing of a pod runs any more.
@@ -217,13 +224,21 @@ func disturbed(pods []*corev1.Pod) string {
 		if p.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-				return fmt.Sprintf("pod %s: %s: %s", p.Name, c.Reason, c.Message)
-			}
+		if why := evicted(p); why != "" {
+			return why
 		}
 		if len(p.Status.ContainerStatuses) == 0 && p.Status.Reason != "" { // the kubelet would not have it
 			return fmt.Sprintf("pod %s: %s: %s", p.Name, p.Status.Reason, p.Status.Message)
+		}
+	}
+	return ""
+}
+
+// evicted says why the cluster ended a pod, or "".
+func evicted(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return fmt.Sprintf("pod %s: %s: %s", p.Name, c.Reason, c.Message)
 		}
 	}
 	return ""

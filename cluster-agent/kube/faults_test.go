@@ -68,6 +68,7 @@ func TestFaults(t *testing.T) {
 		run  func(*testing.T, *cluster, *agent)
 	}{
 		{"a program that fails has ended, and is not lost", failingProgram},
+		{"a job that runs too long has ended, and is not lost", overtime},
 		{"an evicted pod is lost, and nothing of it is left", eviction},
 		{"a node that is gone takes its job along", nodeLoss},
 		{"a cordoned or broken node takes nothing new", closedNodes},
@@ -96,6 +97,26 @@ func failingProgram(t *testing.T, c *cluster, a *agent) {
 	x := await(a, func(x protocol.Exited) bool { return x.Job == "fails" })
 	if !strings.Contains(x.Failed, "Failed") {
 		t.Errorf("exited %+v", x)
+	}
+}
+
+func overtime(t *testing.T, c *cluster, a *agent) {
+	l := forever("overtime", "gpu-000", 2)
+	l.Task = protocol.Task(strings.Replace(string(l.Task), `"backoffLimit":0`, `"backoffLimit":0,"activeDeadlineSeconds":2`, 1))
+	a.launch(l)
+	await(a, hasBegun("overtime"))
+	for {
+		switch b := await(a, func(protocol.Body) bool { return true }).(type) {
+		case protocol.Exited:
+			if b.Job == "overtime" && !strings.Contains(b.Failed, "longer than specified deadline") {
+				t.Errorf("exited %+v", b)
+			}
+			if b.Job == "overtime" {
+				return
+			}
+		case protocol.Lost:
+			t.Fatalf("lost %+v", b)
+		}
 	}
 }
 

@@ -143,6 +143,10 @@ type run struct {
 	deleted  bool                            // we asked for that
 	lent     loan
 
+	going      string        // a pod that is being deleted, and nobody says why; "": none
+	goingSince protocol.Time // when that was seen
+	goingTry   int64         // of which attempt it is: see attemptOf
+
 	gave map[types.UID][]int       // devices of its pods, before the cluster says so
 	held map[string]types.UID      // its pods that were given devices, by name
 	drew map[types.UID]meter.Tally // what their machines wrote

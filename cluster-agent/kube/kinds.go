@@ -31,8 +31,8 @@ type podPath struct {
 	counts   []string
 }
 
-// An ending is a value that says so: of a field, or the type of a condition that
-// is true.
+// An ending is a value that says so: of a field, or of one of several between "|", or
+// the type of a condition that is true.
 type ending struct {
 	field  string
 	values []string
@@ -75,7 +75,8 @@ var kinds = []kind{
 			{"spec.rayClusterSpec.workerGroupSpecs.[].template", []string{"replicas"}},
 		},
 		suspend: "spec.suspend", frees: "spec.shutdownAfterJobFinishes", free: true,
-		done: ending{"status.jobStatus", []string{"SUCCEEDED"}}, failed: ending{"status.jobStatus", []string{"FAILED", "STOPPED"}},
+		done:   ending{"status.jobStatus", []string{"SUCCEEDED"}},
+		failed: ending{"status.jobStatus|status.jobDeploymentStatus", []string{"FAILED", "STOPPED", "Failed", "ValidationFailed"}}, // the latter of one that ran too long
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}, plural: "sparkapplications",
@@ -105,20 +106,25 @@ func kindOf(u *unstructured.Unstructured) (*kind, error) {
 func (k *kind) resource() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.plural) }
 
 // is reports whether an object says this of itself, and which word it uses.
-func (e ending) is(u *unstructured.Unstructured) (string, bool) {
-	fields := strings.Split(e.field, ".")
-	if s, ok, _ := unstructured.NestedString(u.Object, fields...); ok {
-		return s, slices.Contains(e.values, s)
-	}
-	list, _, _ := unstructured.NestedSlice(u.Object, fields...)
-	for _, c := range list {
-		m, _ := c.(map[string]any)
-		if m["status"] == "True" {
-			if s, _ := m["type"].(string); slices.Contains(e.values, s) {
-				message, _ := m["message"].(string)
-				return strings.TrimSpace(s + ": " + message), true
+func (e ending) is(u *unstructured.Unstructured) (word string, ok bool) {
+	for _, field := range strings.Split(e.field, "|") {
+		fields := strings.Split(field, ".")
+		if s, there, _ := unstructured.NestedString(u.Object, fields...); there {
+			if word, ok = s, slices.Contains(e.values, s); ok {
+				return word, true
+			}
+			continue
+		}
+		list, _, _ := unstructured.NestedSlice(u.Object, fields...)
+		for _, c := range list {
+			m, _ := c.(map[string]any)
+			if m["status"] == "True" {
+				if s, _ := m["type"].(string); slices.Contains(e.values, s) {
+					message, _ := m["message"].(string)
+					return strings.TrimSpace(s + ": " + message), true
+				}
 			}
 		}
 	}
-	return "", false
+	return word, false
 }

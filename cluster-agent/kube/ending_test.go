@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// looked is a run that began at noon, its object in the state of a status, and the
+// pods that are left of it.
+func looked(t *testing.T, now *protocol.Time, text string, status map[string]any, pods ...*corev1.Pod) (*Hands, *run) {
+	t.Helper()
+	h := served(t, now, func(w http.ResponseWriter, r *http.Request) {
+		if n := 0; !deletes(w, r, &n) {
+			_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
+		}
+	})
+	u, k, err := h.build(launchOf(text, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{name: u.GetName(), space: "default", kind: k, launch: launchOf(text, 8), created: noon, since: noon, seen: true}
+	h.runs[r.name] = r
+	follow(t, h, k, u, status)
+	if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods {
+		p.Labels[LabelRun] = r.name
+		if err := h.pods.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h, r
+}
+
+// follow has hands see the object of a run in a state.
+func follow(t *testing.T, h *Hands, k *kind, u *unstructured.Unstructured, status map[string]any) {
+	t.Helper()
+	if h.stores[k.plural] == nil {
+		h.stores[k.plural] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	}
+	u.Object["status"] = status
+	if err := h.stores[k.plural][0].Update(u); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says is a status with a condition.
+func says(condition, reason string) map[string]any {
+	return map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True", "reason": reason, "message": "so it is"}}}
+}
+
+// A controller deletes the pods of a job that it ends, and says so then or later. A
+// job that ran too long is not sold again, to run too long again.
+func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
+	job := `{"apiVersion":"batch/v1","kind":"Job","spec":{"activeDeadlineSeconds":60,"template":` + strings.Replace(pod(2), `"spec":{`, `"spec":{"restartPolicy":"POLICY",`, 1) + `}}`
+	never, again := strings.Replace(job, "POLICY", "Never", 1), strings.Replace(job, "POLICY", "OnFailure", 1)
+	deleted := func() *corev1.Pod {
+		p, at := holder("main", "", 2), metav1.NewTime(noon.Go())
+		p.Status.Phase, p.DeletionTimestamp = corev1.PodRunning, &at
+		return p
+	}
+	evicted := deleted()
+	evicted.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
+	failed := holder("main", "", 2)
+	failed.Status.Phase, failed.Status.ContainerStatuses = corev1.PodFailed, make([]corev1.ContainerStatus, 1)
+	ray := map[string]any{"jobStatus": "RUNNING", "jobDeploymentStatus": "Failed"}
+	for _, tc := range []struct {
+		name, text   string
+		first, later map[string]any
+		pods         []*corev1.Pod
+		want         string // "lost" at once, "lost later", "ended", or "runs"
+	}{
+		{"it ran too long", never, says("FailureTarget", "DeadlineExceeded"), says("Failed", "DeadlineExceeded"), []*corev1.Pod{deleted()}, "ended"},
+		{"its controller says so only then", objects[1].text, nil, says("Failed", "JobFailed"), []*corev1.Pod{deleted()}, "ended"},
+		{"a RayJob that ran too long", objects[5].text, nil, ray, []*corev1.Pod{deleted()}, "ended"},
+		{"it was started again too often", again, says("FailureTarget", "BackoffLimitExceeded"), says("Failed", "BackoffLimitExceeded"), []*corev1.Pod{deleted()}, "ended"},
+		{"no more of it is needed", never, says("SuccessCriteriaMet", "CompletionsReached"), says("Complete", "CompletionsReached"), []*corev1.Pod{deleted()}, "ended"},
+		{"a pod was deleted by hand", never, nil, nil, []*corev1.Pod{deleted()}, "lost later"},
+		{"the same, and none may fail", never, says("FailureTarget", "BackoffLimitExceeded"), says("FailureTarget", "BackoffLimitExceeded"), []*corev1.Pod{deleted()}, "lost later"},
+		{"a JobSet begins again", objects[4].text, nil, map[string]any{"restarts": int64(1)}, []*corev1.Pod{deleted()}, "runs"},
+		{"it was evicted", never, nil, nil, []*corev1.Pod{evicted}, "lost"},
+		{"it was evicted while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, nil, "lost"},
+		{"its program failed while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, []*corev1.Pod{failed}, "ended"},
+		{"it was started again too often while we were away", again, says("Failed", "BackoffLimitExceeded"), nil, nil, "ended"},
+	} {
+		now := noon.Add(time.Minute)
+		h, r := looked(t, &now, tc.text, tc.first, tc.pods...)
+		look := func() {
+			t.Helper()
+			if wait, err := h.attend(t.Context(), r.name); err != nil || wait == 0 && r.leaving.Load() == nil && len(h.past) == 0 && r.going != "" {
+				t.Fatalf("%s: nobody looks again, %v", tc.name, err)
+			}
+		}
+		look()
+		if got := r.leaving.Load() != nil; got != (tc.want == "lost") {
+			t.Errorf("%s: at first it is lost: %v", tc.name, got)
+		}
+		now = now.Add(lagging)
+		if tc.later != nil {
+			follow(t, h, r.kind, h.object(r).DeepCopy(), tc.later)
+			if tc.want == "ended" {
+				_ = h.pods.Replace(nil, "")
+			}
+		}
+		look()
+		if code := r.leaving.Load(); (code == nil) != (tc.want == "ended" || tc.want == "runs") || code != nil && code.Code != protocol.Evicted {
+			t.Errorf("%s: it is lost: %v", tc.name, code)
+		}
+		if tc.want == "runs" && h.runs[r.name] == nil {
+			t.Errorf("%s: it is said %v", tc.name, h.past)
+		}
+		if tc.want != "ended" {
+			continue
+		}
+		if _, ok := h.past[0].said.(protocol.Exited); !ok || len(h.past) != 1 {
+			t.Errorf("%s: it is said %v", tc.name, h.past)
+		}
+	}
+}
