@@ -95,8 +95,10 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	}
 	if h.late(r) {
 		why := fmt.Sprintf("it did not begin within %v", h.cfg.Patience)
-		if err != nil {
+		if what := hindered(pods); err != nil {
 			why += ": " + err.Error()
+		} else if what != "" {
+			why += ": " + what
 		}
 		h.leave(r, protocol.Unfinished, why)
 		return h.takeDown(ctx, r, pods)
@@ -107,6 +109,24 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 // late reports whether a run should have begun by now.
 func (h *Hands) late(r *run) bool {
 	return r.since == 0 && h.cfg.Now().Sub(r.created) >= h.cfg.Patience
+}
+
+// hindered says what keeps a pod of a run from starting, as its kubelet has it, or
+// another's scheduler, or "".
+func hindered(pods []*corev1.Pod) string {
+	for _, p := range pods {
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if w := c.State.Waiting; w != nil && w.Message != "" {
+				return fmt.Sprintf("pod %s: %s: %s", p.Name, w.Reason, w.Message)
+			}
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
+				return fmt.Sprintf("pod %s: %s: %s", p.Name, c.Reason, c.Message)
+			}
+		}
+	}
+	return ""
 }
 
 // create asks for the object of a run. What the cluster refuses is lost; what
