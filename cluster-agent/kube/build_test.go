@@ -249,3 +249,26 @@ func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
 		t.Error("a third pod got devices that others hold")
 	}
 }
+
+// What has ended is read on its object, which the cluster must not delete before.
+func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for _, o := range objects {
+		text := strings.Replace(o.text, `"spec":{`, `"spec":{"ttlSecondsAfterFinished":0,"timeToLiveSeconds":1,"ttlStrategy":{"secondsAfterCompletion":0},`, 1)
+		if !strings.Contains(text, `"runPolicy":{`) {
+			text = strings.Replace(text, `"spec":{`, `"spec":{"runPolicy":{},`, 1)
+		}
+		text = strings.Replace(text, `"runPolicy":{`, `"runPolicy":{"ttlSecondsAfterFinished":0,`, 1)
+		text = strings.Replace(text, `0,}`, `0}`, 1)
+		u, _, err := h.build(launchOf(text, 2*o.pods))
+		if err != nil {
+			t.Fatal(o.kind, err)
+		}
+		got, _ := json.Marshal(u.Object)
+		for _, field := range []string{"ttlSecondsAfterFinished", "timeToLiveSeconds", "ttlStrategy"} {
+			if strings.Contains(string(got), field) {
+				t.Errorf("%s: built %s", o.kind, got)
+			}
+		}
+	}
+}

@@ -61,6 +61,9 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	u.SetLabels(labels)
 	u.SetAnnotations(map[string]string{NoteLaunch: note, NoteJob: string(l.Job.ID)})
 	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspend, ".")...)
+	for _, field := range vanish { // how it ended is to be read on it; we let it go
+		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
+	}
 	if k.frees != "" { // what ran on would hold GPUs that are sold to others
 		if err := unstructured.SetNestedField(u.Object, k.free, strings.Split(k.frees, ".")...); err != nil {
 			return nil, nil, err
@@ -92,6 +95,9 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	}
 	return u, k, h.share(l, all)
 }
+
+// vanish are fields by which a cluster deletes what has finished, of all kinds.
+var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
 
 func merge(m map[string]any, field string, add map[string]string) {
 	c := child(m, field)
