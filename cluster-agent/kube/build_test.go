@@ -250,6 +250,31 @@ func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
 	}
 }
 
+// A pod that ran carries what its machine measured, and people copy pods.
+func TestATaskSaysNothingInTheNameOfHandsMachinesOrPlugins(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	const marks = `"labels":{"app":"a","gridbid.io/run":"another"},"annotations":{"note":"kept","gridbid.io/drew":"{}","gridbid.io/cards":"GPU-a","gridbid.io/devices":"0","hami.io/bind-phase":"allocating","ALIYUN_COM_GPU_MEM_IDX":"0"}`
+	for _, o := range objects {
+		text := strings.ReplaceAll(o.text, `"labels":{"app":"a"}`, marks)
+		if o.kind == "Workflow" {
+			text = strings.Replace(text, `"templates":[{`, `"templates":[{"metadata":{`+marks+`},"podSpecPatch":"{\"nodeName\":\"n9\"}","schedulerName":"default",`, 1)
+		}
+		u, _, err := h.build(launchOf(text, 2*o.pods))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := json.Marshal(u.Object["spec"])
+		for _, mark := range []string{"gridbid.io/drew", "gridbid.io/cards", "gridbid.io/devices", "hami.io", "ALIYUN", "another", "podSpecPatch", `"default"`} {
+			if strings.Contains(string(got), mark) {
+				t.Errorf("%s: %s is left: %s", o.kind, mark, got)
+			}
+		}
+		if !strings.Contains(string(got), `"note":"kept"`) || !strings.Contains(string(got), `"gridbid.io/run":"`+runName("train", 2)+`"`) {
+			t.Errorf("%s: built %s", o.kind, got)
+		}
+	}
+}
+
 // What has ended is read on its object, which the cluster must not delete before.
 func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: Plugin})

@@ -152,6 +152,13 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 		return nil, err
 	}
 	labels := map[string]any{LabelSite: h.cfg.Site, LabelRun: r.name}
+	notes := map[string]any{}
+	for key := range j.Spec.Template.Annotations {
+		if notItsOwn(key) {
+			notes[key] = nil
+		}
+	}
+	notes[NoteJob], notes[meter.NotePower] = r.launch.Job.ID, h.plan(r.launch).Text()
 	spec := map[string]any{}
 	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
 	for _, t := range h.tolerations() {
@@ -169,7 +176,7 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 			"labels": map[string]any{LabelSite: h.cfg.Site, LabelRun: r.name, labelTold: nil},
 		},
 		"spec": map[string]any{"suspend": false, "template": map[string]any{
-			"metadata": map[string]any{"labels": labels, "annotations": map[string]any{NoteJob: r.launch.Job.ID, meter.NotePower: h.plan(r.launch).Text()}}, "spec": spec,
+			"metadata": map[string]any{"labels": labels, "annotations": notes}, "spec": spec,
 		}},
 	})
 }

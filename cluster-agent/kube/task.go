@@ -55,6 +55,7 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	run := runName(l.Job.ID, l.Epoch)
 	labels := map[string]string{LabelSite: h.cfg.Site, LabelRun: run}
 	delete(u.Object, "status")
+	disown(u.Object["spec"])
 	u.Object["metadata"] = map[string]any{}
 	u.SetName(run)
 	u.SetNamespace(space)
@@ -98,6 +99,34 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 
 // vanish are fields by which a cluster deletes what has finished, of all kinds.
 var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
+
+// disown takes from a task what is for hands, machines and device plugins to say:
+// which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
+// ran copies that, too. Parts of a Workflow name schedulers and patch pods on their
+// own account; that goes as well.
+func disown(v any) {
+	switch x := v.(type) {
+	case []any:
+		for _, e := range x {
+			disown(e)
+		}
+	case map[string]any:
+		delete(x, "schedulerName")
+		delete(x, "podSpecPatch")
+		for field, inner := range x {
+			if m, ok := inner.(map[string]any); ok && (field == "annotations" || field == "labels" || field == "sparkConf") {
+				maps.DeleteFunc(m, func(key string, _ any) bool { return notItsOwn(key) })
+			}
+			disown(inner)
+		}
+	}
+}
+
+// notItsOwn reports whether a key of labels or annotations, or of a Spark setting that
+// makes some, is not the task's to say.
+func notItsOwn(key string) bool {
+	return slices.ContainsFunc([]string{"gridbid.io/", "hami.io/", "ALIYUN_COM_GPU"}, func(mark string) bool { return strings.Contains(key, mark) })
+}
 
 func merge(m map[string]any, field string, add map[string]string) {
 	c := child(m, field)
