@@ -136,15 +136,8 @@ func request(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity
 }
 
 // amount is what a pod asks of an extended resource.
-func amount(p *corev1.Pod, name corev1.ResourceName) (n int64) {
-	for _, c := range p.Spec.Containers {
-		q := c.Resources.Limits[name]
-		if q.IsZero() {
-			q = c.Resources.Requests[name]
-		}
-		n += q.Value()
-	}
-	return n
+func amount(p *corev1.Pod, name corev1.ResourceName) int64 {
+	return request(p, name, (*resource.Quantity).Value)
 }
 
 // wants is how many devices a pod of ours asks for.

@@ -297,3 +297,36 @@ func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
 		}
 	}
 }
+
+// Init containers hold their GPUs before the others do, and those that go on
+// beside them.
+func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
+	const early, beside = `{"name":"e","resources":{"limits":{"nvidia.com/gpu":"3"}}}`, `{"name":"b","restartPolicy":"Always","resources":{"limits":{"nvidia.com/gpu":"1"}}}`
+	for _, tc := range []struct {
+		init string
+		want int
+	}{{"", 2}, {early, 3}, {beside, 3}, {beside + "," + early, 4}, {early + "," + beside, 3}} {
+		text := strings.Replace(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, `"containers":`, `"initContainers":[`+tc.init+`],"containers":`, 1)
+		h := New(Config{Site: "oslo", Sharing: Plugin})
+		u, _, err := h.build(launchOf(text, tc.want))
+		if err != nil {
+			t.Errorf("%s: %v", tc.init, err)
+			continue
+		}
+		if _, _, err := h.build(launchOf(text, tc.want-1)); err == nil {
+			t.Errorf("%s: %d GPUs are taken for %d", tc.init, tc.want, tc.want-1)
+		}
+		spec, _, _ := unstructured.NestedMap(u.Object, "spec", "template", "spec")
+		data, _ := json.Marshal(spec)
+		var p corev1.Pod
+		if err := json.Unmarshal(data, &p.Spec); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, gpus := Asks(p.Spec); gpus != tc.want || h.wants(&p) != tc.want {
+			t.Errorf("%s: its pod asks for %d; want %d", tc.init, gpus, tc.want)
+		}
+		if _, _, err := New(Config{Site: "oslo", Sharing: DRA}).build(launchOf(text, tc.want)); (err == nil) != (tc.init == "") {
+			t.Errorf("%s: by claims: %v", tc.init, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -35,9 +36,7 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 	asked, pods := int64(0), int64(0)
 	for _, t := range all {
 		pods += t.count
-		for _, c := range containers(t.spec) {
-			asked += t.count * gpus(c)
-		}
+		asked += t.count * gpusOf(t.spec)
 	}
 	switch {
 	case l.Job.GPUs == 0 && asked > 0:
@@ -51,7 +50,7 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 	case asked == 0 && pods != 1:
 		return fmt.Errorf("which of %d pods get the GPUs? ask for %s in their containers", pods, pluginGPU)
 	case asked == 0:
-		c := containers(all[0].spec)
+		c := containers(all[0].spec, "containers")
 		if len(c) == 0 {
 			return errors.New("a pod without containers")
 		}
@@ -68,6 +67,22 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 	return nil
 }
 
+// gpusOf is what a pod asks by device plugin, as its kubelet counts: see request.
+func gpusOf(spec map[string]any) int64 {
+	sum, before := int64(0), int64(0)
+	for _, c := range containers(spec, "initContainers") {
+		n := gpus(c)
+		before = max(before, sum+n)
+		if c["restartPolicy"] == "Always" {
+			sum += n
+		}
+	}
+	for _, c := range containers(spec, "containers") {
+		sum += gpus(c)
+	}
+	return max(sum, before)
+}
+
 // gpus is what a container asks by device plugin.
 func gpus(c map[string]any) int64 {
 	for _, field := range []string{"limits", "requests"} {
@@ -82,7 +97,11 @@ func gpus(c map[string]any) int64 {
 // translate turns whole GPUs by device plugin into the site's way.
 func (h *Hands) translate(l protocol.Launch, t template) error {
 	total, holders := int64(0), 0
-	for _, c := range containers(t.spec) {
+	early := containers(t.spec, "initContainers")
+	if h.cfg.Sharing != Plugin && slices.ContainsFunc(early, func(c map[string]any) bool { return gpus(c) > 0 }) {
+		return errors.New("only a site that gives whole GPUs by device plugin gives them to init containers; ask for them in the others")
+	}
+	for _, c := range slices.Concat(early, containers(t.spec, "containers")) {
 		n := gpus(c)
 		if n == 0 {
 			continue
@@ -112,7 +131,7 @@ func (h *Hands) translate(l protocol.Launch, t template) error {
 			r["claims"] = []any{map[string]any{"name": claimName}}
 		}
 	}
-	switch early, _ := t.spec["initContainers"].([]any); {
+	switch {
 	case h.cfg.Sharing == GPUShare && total > 1:
 		return errors.New("GPU-share gives memory of one device to one container of a pod; several need another way of sharing")
 	case h.cfg.Sharing == HAMi && total > 0 && len(early) > 0:

@@ -149,9 +149,9 @@ func (h *Hands) tolerate(spec map[string]any) {
 	spec["tolerations"] = list
 }
 
-// containers returns those of a pod's spec.
-func containers(spec map[string]any) (all []map[string]any) {
-	list, _ := spec["containers"].([]any)
+// containers returns those of a pod's spec, under the field of one sort.
+func containers(spec map[string]any, field string) (all []map[string]any) {
+	list, _ := spec[field].([]any)
 	for _, v := range list {
 		if m, ok := v.(map[string]any); ok {
 			all = append(all, m)
