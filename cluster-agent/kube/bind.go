@@ -79,6 +79,9 @@ func (h *Hands) exceeds(r *run, pods []*corev1.Pod) string {
 		if over(p) {
 			continue
 		}
+		if name := h.unsold(p); name != "" {
+			return fmt.Sprintf("pod %s asks for %s, which this site does not sell", p.Name, name)
+		}
 		c, m := requests(p)
 		cpu, mem = cpu+c, mem+m
 	}
@@ -87,6 +90,25 @@ func (h *Hands) exceeds(r *run, pods []*corev1.Pod) string {
 		return fmt.Sprintf("its pods ask for %dm of CPU; %dm were sold", cpu, j.CPU)
 	case mem > int64(j.Memory):
 		return fmt.Sprintf("its pods ask for %d MiB of memory; %d were sold", mem, j.Memory)
+	}
+	return ""
+}
+
+// sold are the names by which a site gives GPUs.
+var sold = map[Sharing][]corev1.ResourceName{
+	Plugin: {pluginGPU}, HAMi: {pluginGPU, hamiMemory, hamiCores, "nvidia.com/gpumem-percentage"}, GPUShare: {shareGiB},
+}
+
+// unsold returns what a pod asks of GPUs by another name, or "": a slice of a card,
+// say, that its node's device plugin would give to whoever asks.
+func (h *Hands) unsold(p *corev1.Pod) corev1.ResourceName {
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for name := range c.Resources.Limits { // an extended resource stands among the limits, or is none
+			gpu := slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/mig-", "aliyun.com/gpu"}, func(s string) bool { return strings.HasPrefix(string(name), s) })
+			if gpu && !slices.Contains(sold[h.cfg.Sharing], name) {
+				return name
+			}
+		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -73,5 +74,23 @@ func TestAPodThatMustNotGoToItsNodeIsRefusedBeforeItIsBound(t *testing.T) {
 	r := &run{launch: protocol.Launch{Node: "n1"}}
 	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving.Load() == nil || r.leaving.Load().Code != protocol.Refused {
 		t.Errorf("%v, leaving because %v", err, r.leaving.Load())
+	}
+}
+
+// A device plugin gives slices of cards to whoever asks, sold or not.
+func TestAPodThatAsksForGPUsByAnotherNameIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		sharing Sharing
+		name    corev1.ResourceName
+		sold    bool
+	}{
+		{Plugin, pluginGPU, true}, {Plugin, "nvidia.com/mig-1g.5gb", false}, {Plugin, "nvidia.com/gpu.shared", false}, {Plugin, "nvidia.com/hostdev", true},
+		{DRA, pluginGPU, false}, {HAMi, hamiMemory, true}, {GPUShare, shareGiB, true}, {GPUShare, pluginGPU, false},
+	} {
+		h := New(Config{Site: "oslo", Sharing: tc.sharing})
+		p := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{tc.name: resource.MustParse("1")}}}}}}
+		if why := h.exceeds(&run{}, []*corev1.Pod{p}); (why == "") != tc.sold {
+			t.Errorf("%s by %s: %q", tc.name, tc.sharing, why)
+		}
 	}
 }
