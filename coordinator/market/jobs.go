@@ -54,11 +54,10 @@ func (k *Market) repeated(now protocol.Time, m protocol.Message, l *lot, s proto
 	if l.state == ended {
 		answer.Code = protocol.Closed
 	}
-	said = append(said, k.say(now, m.From, answer))
-	if l.queued() && l.standing.Job != "" {
+	if l.queued() && l.standing.Job != "" { // first: that it is closed says not how it ended
 		said = append(said, k.say(now, m.From, l.standing))
 	}
-	return said
+	return append(said, k.say(now, m.From, answer))
 }
 
 // enter puts a job on the books. It is not called before it arrives, should its

@@ -144,3 +144,15 @@ func TestAQueueIsToldHowItsJobStandsThoughItWasChanged(t *testing.T) {
 		t.Errorf("a desk is told %+v", said)
 	}
 }
+
+// A queue that heard only that its job is closed would write that nobody knows how.
+func TestAQueueIsToldHowItsJobEndedBeforeThatItDid(t *testing.T) {
+	s := newStage(t, "bern")
+	submit := protocol.Submit{Job: s.queued(), Task: "{}"}
+	s.tell(queue, submit)
+	s.tell(queue, protocol.Cancel{Job: "bern/9f86"})
+	said := s.tell(queue, submit)
+	if len(said) != 2 || said[0].Kind() != (protocol.Message{Body: protocol.Standing{}}).Kind() || said[1].Kind() != (protocol.Message{Body: protocol.Confirm{}}).Kind() {
+		t.Errorf("it is told %+v", said)
+	}
+}
