@@ -299,3 +299,20 @@ func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
+
+// Its owner's Job failed for good when it was taken from its node; it can be run no more.
+func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
+	now := noon
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"mine","namespace":"default","uid":"u1","labels":{"gridbid.io/queue":"night"}},
+			"spec":{"suspend":true},"status":{"startTime":"2026-01-02T11:00:00Z","conditions":[{"type":"Failed","status":"True"}]}}`)
+	})
+	h.launch(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
+		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
+	if _, err := h.attend(t.Context(), runName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
+		t.Fatalf("%v; said %v", err, h.past)
+	}
+	if x, ok := h.past[0].said.(protocol.Lost); !ok || x.Why.Code != protocol.Refused || !strings.Contains(x.Why.Note, "has ended") {
+		t.Errorf("said %+v", h.past[0].said)
+	}
+}

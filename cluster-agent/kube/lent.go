@@ -128,6 +128,8 @@ func (h *Hands) release(ctx context.Context, r *run, uid string) (why string, er
 		return "Job " + name + " is not in the queue any more", nil
 	case j.Labels[LabelRun] == r.name: // in a former life
 		return "", nil
+	case Ended(j):
+		return "Job " + name + " has ended", nil
 	case j.Spec.Suspend == nil || !*j.Spec.Suspend:
 		return "Job " + name + " is not suspended: somebody else released it", nil
 	case j.Status.StartTime != nil: // of an earlier run; until then its template cannot change
@@ -141,6 +143,13 @@ func (h *Hands) release(ctx context.Context, r *run, uid string) (why string, er
 		_, err = h.cfg.Client.BatchV1().Jobs(r.space).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	return "", err
+}
+
+// Ended reports whether a Job has.
+func Ended(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
 }
 
 // freedom is the patch that releases a Job. Of a template, Kubernetes lets only

@@ -25,7 +25,7 @@ func (q *Queue) attendJob(ctx context.Context, j *batchv1.Job) (again time.Durat
 	taken, err := time.Parse(time.RFC3339, j.Annotations[NoteTaken])
 	submitted := err == nil && kept
 	switch {
-	case !submitted && (over(j) || j.DeletionTimestamp != nil || !kept && dealtWith(j)):
+	case !submitted && (kube.Ended(j) || j.DeletionTimestamp != nil || !kept && dealtWith(j)):
 		q.forget(id)
 		return 0, q.letGo(ctx, j)
 	case !submitted && j.Labels[kube.LabelQueue] == "":
@@ -60,16 +60,10 @@ func (q *Queue) attendJob(ctx context.Context, j *batchv1.Job) (again time.Durat
 	return again, q.mirror(ctx, j, n.stand.State == protocol.Stands && n.hold == nil, s)
 }
 
-// strayed reports whether somebody else released a Job of this cluster.
+// strayed reports whether somebody else released a Job of this cluster, or it ended
+// while it waited: as when it was evicted, and its pods may not fail. Neither can be run.
 func strayed(j *batchv1.Job) bool {
-	return local(j) && !suspended(j) && j.Labels[kube.LabelRun] == ""
-}
-
-// over reports whether a Job has ended.
-func over(j *batchv1.Job) bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True"
-	})
+	return local(j) && (!suspended(j) || kube.Ended(j)) && j.Labels[kube.LabelRun] == ""
 }
 
 // dealtWith reports whether a Job that has no finalizer of ours was taken in before.

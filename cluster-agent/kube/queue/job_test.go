@@ -117,3 +117,32 @@ func TestAJobOfThisClusterThatWillNotBeRunIsLetGoForGood(t *testing.T) {
 		t.Errorf("%d writes more; it is %+v, and known as %v", s.writes-writes, got, q.news)
 	}
 }
+
+// One that was evicted and whose pods may not fail has failed for good.
+func TestAJobOfThisClusterThatEndedWhileItWaitedIsTakenBack(t *testing.T) {
+	j := aJob()
+	j.Spec.ManagedBy, j.Labels = nil, map[string]string{kube.LabelQueue: "night"}
+	q, s := newShelf(t, j)
+	look := func(change func(*batchv1.Job)) bool {
+		j := s.read()
+		change(j)
+		if _, err := q.attendJob(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		return q.known("oslo/9f86", "").stop
+	}
+	failed := func(j *batchv1.Job) {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: "True"})
+	}
+	for range 3 {
+		if look(func(*batchv1.Job) {}) {
+			t.Fatal("it is taken back before it ended")
+		}
+	}
+	if look(func(j *batchv1.Job) { failed(j); j.Labels[kube.LabelRun] = "r1" }) {
+		t.Error("a run that ended is taken back: its hands say how")
+	}
+	if !look(failed) {
+		t.Error("it is still for sale")
+	}
+}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -133,7 +134,7 @@ func (q *Queue) mirror(ctx context.Context, j *batchv1.Job, runs bool, s state) 
 func (q *Queue) close(ctx context.Context, j *batchv1.Job, end protocol.Standing) error {
 	s := stands(end)
 	switch {
-	case j.DeletionTimestamp != nil || !local(j) && over(j):
+	case j.DeletionTimestamp != nil || !local(j) && kube.Ended(j):
 		q.forget(end.Job)
 		return q.letGo(ctx, j)
 	case local(j):
