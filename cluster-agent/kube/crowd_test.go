@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,5 +67,35 @@ func TestAPodElsewhereWithARunsLabelIsNotTheRuns(t *testing.T) {
 	}
 	if pods := h.podsOf(r); len(pods) != 1 || pods[0] != own || !h.ours(own, "n1") || h.ours(copied, "n1") {
 		t.Errorf("its pods are %v; ours %v and %v", pods, h.ours(own, "n1"), h.ours(copied, "n1"))
+	}
+}
+
+// A kubelet takes so many pods and no more, however small they are. What it refuses
+// would be sold to it again at once.
+func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
+	now := noon
+	h := bare(Config{Nodes: All}, &now)
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }})
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
+		Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")},
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+	if err := h.nodes.Add(n); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"", "it has 2 pods, which is all that it takes"} {
+		p := holder(string(rune('a'+i)), "", 0)
+		if got := h.crowded(n, append(h.onNode(n), p)); got != "" {
+			t.Errorf("pod %d: %s", i, got)
+		}
+		if err := h.pods.Add(p); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.survey()[0].Closed; got != want {
+			t.Errorf("%d pods: closed %q, want %q", i+1, got, want)
+		}
+	}
+	if got := h.crowded(n, append(h.onNode(n), holder("c", "", 0))); !strings.Contains(got, "takes 2 pods") {
+		t.Errorf("a third pod: %q", got)
 	}
 }

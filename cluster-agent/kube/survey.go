@@ -25,6 +25,9 @@ func (h *Hands) survey() []protocol.Node {
 		p := h.machine(n)
 		ours := h.others(n, &p)
 		h.giveWay(n, ours)
+		if pods := n.Status.Allocatable.Pods().Value(); p.Closed == "" && pods > 0 && int64(len(h.onNode(n))) >= pods {
+			p.Closed = fmt.Sprintf("it has %d pods, which is all that it takes", pods)
+		}
 		if silent {
 			p.Closed = "the API server does not answer"
 		}
@@ -219,6 +222,8 @@ func (h *Hands) crowded(n *corev1.Node, pods []*corev1.Pod) string {
 		return fmt.Sprintf("others took CPU of node %s: %dm asked of %dm", n.Name, cpu, have.Cpu().MilliValue())
 	case mib > have.Memory().Value()>>20:
 		return fmt.Sprintf("others took memory of node %s: %d MiB asked of %d", n.Name, mib, have.Memory().Value()>>20)
+	case have.Pods().Value() > 0 && int64(len(pods)) > have.Pods().Value():
+		return fmt.Sprintf("node %s takes %d pods; it would have %d", n.Name, have.Pods().Value(), len(pods))
 	case h.cfg.Sharing == Plugin && gpus > most.Value():
 		return fmt.Sprintf("others took GPUs of node %s: %d asked of %d", n.Name, gpus, most.Value())
 	}
