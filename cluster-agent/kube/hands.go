@@ -218,6 +218,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 	}
 	last := h.survey()
 	h.warnOfNone()
+	h.report(nil, last)
 	h.say(protocol.Inventory{Nodes: last, Held: held})
 	working.Go(func() { h.listen(ctx) })
 	working.Go(func() { h.tellHours(ctx) })
@@ -234,6 +235,7 @@ func (h *Hands) Run(ctx context.Context, port bus.Port) error {
 			h.hear(m)
 		case <-h.dirty:
 			if now := h.survey(); !sameNodes(now, last) {
+				h.report(last, now)
 				last = now
 				h.say(protocol.Inventory{Nodes: now})
 			}

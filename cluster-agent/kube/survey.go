@@ -29,13 +29,39 @@ func (h *Hands) survey() []protocol.Node {
 			p.Closed = fmt.Sprintf("it has %d pods, which is all that it takes", pods)
 		}
 		if silent {
-			p.Closed = "the API server does not answer"
+			p.Closed = unanswered
 		}
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(x, y protocol.Node) int { return strings.Compare(x.Name, y.Name) })
 	return all
 }
+
+// report logs which nodes take nothing new, take something again, or have GPUs of which
+// no power is known: nobody else says why a node is not offered. Nodes that are not
+// the site's are passed over.
+func (h *Hands) report(last, now []protocol.Node) {
+	was := make(map[string]protocol.Node, len(last))
+	for _, p := range last {
+		was[p.Name] = p
+	}
+	for _, p := range now {
+		before, known := was[p.Name]
+		if _, ok := h.cfg.Power.Lookup(p.Model); !ok && p.GPUs > 0 && p.Closed != h.foreign() && (!known || before.Model != p.Model || before.Closed == h.foreign()) {
+			h.cfg.Log.Warn("a node is not offered: no power is known of its GPUs; say in models what they count as", "node", p.Name, "gpus", p.Model)
+		}
+		switch {
+		case p.Closed == before.Closed || p.Closed == h.foreign() || p.Closed == unanswered:
+		case p.Closed != "":
+			h.cfg.Log.Info("a node takes nothing new", "node", p.Name, "why", p.Closed)
+		case before.Closed != unanswered:
+			h.cfg.Log.Info("a node takes jobs again", "node", p.Name)
+		}
+	}
+}
+
+// unanswered is why all nodes are closed while the API server is silent.
+const unanswered = "the API server does not answer"
 
 func sameNodes(x, y []protocol.Node) bool { return reflect.DeepEqual(x, y) }
 
