@@ -295,7 +295,8 @@ type device struct {
 }
 
 // devices returns those of a node in the order of their names, which makes
-// indexes: the newest generation of each pool, gpu2 before gpu10.
+// indexes: the newest generation of each pool, gpu2 before gpu10. Slices of a card are
+// no cards.
 func (h *Hands) devices(node string) (all []device) {
 	newest := make(map[string]int64)
 	slicesOf := h.slicesOf(node)
@@ -305,7 +306,9 @@ func (h *Hands) devices(node string) (all []device) {
 	for _, s := range slicesOf {
 		if s.Spec.Pool.Generation == newest[s.Spec.Pool.Name] {
 			for _, d := range s.Spec.Devices {
-				all = append(all, device{d, s.Spec.Pool.Name})
+				if t := d.Attributes["type"].StringValue; t == nil || *t == "gpu" {
+					all = append(all, device{d, s.Spec.Pool.Name})
+				}
 			}
 		}
 	}

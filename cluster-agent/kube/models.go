@@ -2,6 +2,7 @@ package kube
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,13 +17,17 @@ var word = regexp.MustCompile(`[A-Za-z0-9]+`)
 
 // model returns the model of the power table that a product is: by what the site
 // says, or if the product is called that, or if a word of it is. The longest
-// name wins: "NVIDIA-A100-SXM4-80GB" is an "A100".
+// name wins: "NVIDIA-A100-SXM4-80GB" is an "A100". What is named as a slice of a card,
+// or as its time, is none, unless the site says so.
 func (h *Hands) model(product string) string {
 	if m, ok := h.cfg.Models[product]; ok {
 		return m
 	}
 	best := ""
 	words := word.FindAllString(product, -1)
+	if slices.Contains(words, "MIG") || slices.Contains(words, "SHARED") {
+		return product
+	}
 	for _, m := range h.cfg.Power.Models() {
 		if strings.EqualFold(m, product) {
 			return m
