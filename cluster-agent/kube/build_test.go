@@ -140,7 +140,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 		t.Errorf("HAMi: %v", got)
 	}
 	node.Annotations["hami.io/node-nvidia-register"] = "GPU-a,10,81920,100,NVIDIA-H100,0,true:GPU-b,10,40960,100,NVIDIA-H100,0,true:"
-	if cards := hamiNode(node); !reflect.DeepEqual(cards, []card{{"GPU-a", 81920}, {"GPU-b", 40960}}) {
+	if cards := hamiNode(node); !reflect.DeepEqual(cards, []card{{ID: "GPU-a", Memory: 81920}, {ID: "GPU-b", Memory: 40960}}) {
 		t.Errorf("HAMi's older form: %v", cards)
 	}
 	got = New(Config{Site: "oslo", Sharing: GPUShare, Now: now}).notes(r, node, p, []int{1})

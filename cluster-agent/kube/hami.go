@@ -14,6 +14,7 @@ import (
 type card struct {
 	ID     string `json:"id"`
 	Memory int64  `json:"devmem"` // MiB
+	Health *bool  `json:"health"` // nil: it does not say
 }
 
 // hamiNode reads the cards of a node from what HAMi's plugin wrote on it: a list
@@ -29,6 +30,9 @@ func hamiNode(n *corev1.Node) (cards []card) {
 			var c card
 			if _, err := fmt.Sscan(f[2], &c.Memory); err == nil {
 				c.ID = f[0]
+				if f[len(f)-1] == "false" {
+					c.Health = new(bool)
+				}
 				cards = append(cards, c)
 			}
 		}

@@ -168,6 +168,9 @@ func (h *Hands) others(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
 	for d, milli := range h.claimedByOthers(n.Name) {
 		taken[d] += milli
 	}
+	for _, d := range h.broken(n) {
+		taken[d] = 1000
+	}
 	if p.GPUs == 0 {
 		return ours
 	}
@@ -186,6 +189,28 @@ func (h *Hands) others(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
 		p.Others = nil
 	}
 	return ours
+}
+
+// broken are the indexes of devices of a node that their driver or plugin says are not
+// to be used. What runs on them runs on, for as long as it can.
+func (h *Hands) broken(n *corev1.Node) (all []int) {
+	switch h.cfg.Sharing {
+	case DRA:
+		for i, d := range h.devices(n.Name) {
+			if slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
+				return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
+			}) {
+				all = append(all, i)
+			}
+		}
+	case HAMi:
+		for i, c := range hamiNode(n) {
+			if c.Health != nil && !*c.Health {
+				all = append(all, i)
+			}
+		}
+	}
+	return all
 }
 
 // claimedByOthers is what claims that are not of our runs hold of a node's
