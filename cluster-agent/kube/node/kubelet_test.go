@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/meter"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -87,5 +91,25 @@ func TestAPodBeganWithItsFirstContainer(t *testing.T) {
 		if got := began(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: tc.all}}); got != want {
 			t.Errorf("%s: it began at %v; want %v", name, got, want)
 		}
+	}
+}
+
+// A daemon that begins anew when a job has ended: the kubelet has forgotten which
+// cards it had, and what was counted tells.
+func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
+	keep, err := cards.New(nil, cards.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	d := New(Config{Node: "n1", Cards: keep, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
+		asked++
+		return nil, errors.New("it has no card")
+	}})
+	tally := meter.Tally{Until: 1000, Counters: map[string]protocol.Millijoules{"GPU-b": 7, "GPU-a": 5}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{kube.NoteDevices: "0,1", meter.NoteDrew: tally.Text()}}}
+	p.Status.Phase = corev1.PodSucceeded
+	if s := d.look(t.Context(), p); s == nil || s.final || !slices.Equal(s.holder.Cards, []string{"GPU-a", "GPU-b"}) {
+		t.Errorf("it is seen as %+v; the kubelet was asked %d times", s, asked)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,7 +231,7 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 		d.cfg.Log.Warn("a pod does not say under what its cards are to be", "pod", p.Name, "error", err)
 	}
 	s.holder.Plan, s.holder.Since = plan, began(p)
-	if s.holder.Cards, err = d.cardsOf(ctx, p); err != nil {
+	if s.holder.Cards, err = d.cardsOf(ctx, p, s.holder.Tally.Counters); err != nil {
 		d.cfg.Log.Warn("which cards a pod has is not known yet", "pod", p.Name, "error", err)
 		return nil
 	}
@@ -238,14 +239,16 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 	return s
 }
 
-// cardsOf returns the UUIDs of a pod's cards: as its hands said, or as its
-// kubelet chose, or by index.
-func (d *Daemon) cardsOf(ctx context.Context, p *corev1.Pod) (uuids []string, err error) {
+// cardsOf returns the UUIDs of a pod's cards: as its hands said, or as they were
+// counted before, or as its kubelet chose, or by index.
+func (d *Daemon) cardsOf(ctx context.Context, p *corev1.Pod, counted map[string]protocol.Millijoules) (uuids []string, err error) {
 	switch text := p.Annotations[meter.NoteCards]; {
 	case d.cfg.Cards == nil:
 		return nil, nil
 	case text != "":
 		return strings.Split(text, ","), nil
+	case len(counted) > 0: // a kubelet says nothing of a pod that has ended
+		return slices.Sorted(maps.Keys(counted)), nil
 	case d.cfg.Chosen != nil:
 		return d.cfg.Chosen(ctx, p)
 	}
