@@ -29,8 +29,9 @@ import (
 // refuses a row that was made from an older book.
 //
 // A row that was not renewed for as long as Forget counts no more: its node is
-// gone. A node that cannot renew its own for half of that goes down to its lowest
-// limits before the others count on it.
+// gone. For how long that is, each node sees for itself: clocks differ. A node that
+// cannot renew its own for half of that goes down to its lowest limits before the
+// others count on it.
 type Budget struct {
 	Store   Store
 	Node    string
@@ -42,6 +43,13 @@ type Budget struct {
 	wanted  power.Want
 	renewed protocol.Time
 	begun   bool
+	seen    map[string]sight // rows of others
+}
+
+// A sight is a row as it was read, and since when it has been the same.
+type sight struct {
+	text  string
+	since protocol.Time
 }
 
 // A Store keeps the book. Save fails if the book is another than was loaded.
@@ -131,6 +139,7 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair, free protocol.Milliwatts, err error) {
 	free = b.Ceiling
 	wants := mine.wants()
+	maps.DeleteFunc(b.seen, func(node string, _ sight) bool { return rows[node] == "" })
 	for _, node := range slices.Sorted(maps.Keys(rows)) {
 		if node == b.Node {
 			continue
@@ -139,7 +148,7 @@ func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair
 		if err := json.Unmarshal([]byte(rows[node]), &r); err != nil || r.Least < 0 || r.Held < 0 || r.Most < r.Least || r.GPUs < 1 || r.GPUs > 64 {
 			return 0, 0, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
 		}
-		if now.Sub(protocol.Time(r.At)) > b.Forget {
+		if b.unchanged(node, rows[node], now) > b.Forget {
 			delete(rows, node)
 			continue
 		}
@@ -154,6 +163,19 @@ func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair
 		fair += l
 	}
 	return fair, max(0, free), err
+}
+
+// unchanged is for how long a row has been seen to be the same.
+func (b *Budget) unchanged(node, text string, now protocol.Time) time.Duration {
+	s := b.seen[node]
+	if s.text != text || now < s.since {
+		if b.seen == nil {
+			b.seen = make(map[string]sight)
+		}
+		s = sight{text, now}
+		b.seen[node] = s
+	}
+	return now.Sub(s.since)
 }
 
 // wants are those of a node's cards, taken to be equal: no node is favoured for

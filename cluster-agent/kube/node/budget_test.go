@@ -187,3 +187,23 @@ func TestANodeThatIsGoneOrCutOffHoldsNothing(t *testing.T) {
 		t.Error("a row that cannot be read is passed over")
 	}
 }
+
+// A node whose clock is ahead does not take others for gone, nor their watts.
+func TestANodeWhoseClockIsWrongTakesNobodyForGone(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		store := &book{}
+		a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
+		now := noon
+		for i := range 40 {
+			now = now.Add(30 * time.Second)
+			_, _ = a.round(t, now)
+			_, _ = b.round(t, now.Add(ahead))
+			if sum := a.caps.Total() + b.caps.Total(); i > 1 && sum > 2_800_000 {
+				t.Fatalf("round %d, %v ahead: limits sum to %d mW", i, ahead, sum)
+			}
+		}
+		if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
+			t.Errorf("%v ahead: %d and %d, want half each", ahead, a.caps.Total(), b.caps.Total())
+		}
+	}
+}
