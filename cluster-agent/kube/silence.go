@@ -17,7 +17,7 @@ const pause = 5 * time.Second
 // silent, all nodes are told as closed. When it has been silent for as long as the
 // configuration has patience, what runs there is given up.
 func (h *Hands) listen(ctx context.Context) {
-	last := h.cfg.Now()
+	silent, last := time.Duration(0), h.cfg.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -25,10 +25,10 @@ func (h *Hands) listen(ctx context.Context) {
 		case <-time.After(time.Second):
 		}
 		now := h.cfg.Now()
-		if h.answers(ctx) {
-			last = now
+		silent = longer(silent, now.Sub(last))
+		if last = now; h.answers(ctx) {
+			silent = 0
 		}
-		silent := now.Sub(last)
 		h.mu.Lock()
 		was := h.silent
 		h.silent = silent >= pause
@@ -43,6 +43,11 @@ func (h *Hands) listen(ctx context.Context) {
 		}
 	}
 }
+
+// longer is for how long nobody has answered, who did not for a time and does not after
+// another. Time in which we did not listen, since our machine was stopped or its clock
+// was set, is nobody's silence.
+func longer(silent, more time.Duration) time.Duration { return silent + min(max(more, 0), pause) }
 
 func (h *Hands) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
