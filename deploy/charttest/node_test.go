@@ -53,7 +53,7 @@ func TestTheNodesDaemonMayDoLittle(t *testing.T) {
 				t.Errorf("it asks for %s", field)
 			}
 		}
-		if got := fmt.Sprint(pod["tolerations"]); got != "[map[key:nvidia.com/gpu operator:Exists] map[key:gridbid.io/owned operator:Exists]]" {
+		if got := fmt.Sprint(pod["tolerations"]); got != "[map[key:nvidia.com/gpu operator:Exists] map[key:gridbid.io/owned operator:Equal value:oslo]]" {
 			t.Errorf("it tolerates %s", got)
 		}
 		paths := 0
