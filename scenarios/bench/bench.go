@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,15 +197,14 @@ func keep(path string, to any) bool {
 	return err == nil && json.Unmarshal(text, to) == nil
 }
 
-// save writes a file whole or not at all.
+// save keeps a row or a bound.
 func save(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	part := path + ".part"
-	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
+	return whole(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
-	}
-	return os.Rename(part, path)
+	})
 }

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -145,18 +143,5 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 	}
 	if _, err := Stress(s, "luck"); err == nil {
 		t.Errorf("Stress of an unknown kind is no error")
-	}
-}
-
-func TestWhatCannotBeWrittenIsNotKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "row.json")
-	if err := os.Mkdir(path+".part", 0o755); err != nil { // in the way
-		t.Fatal(err)
-	}
-	if err := save(path, Row{}); err == nil {
-		t.Error("a row was kept where none can be written")
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("something is kept in place of the row")
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,13 +36,43 @@ func TestAKeptRowIsHeldAgainstTheBoundOfThisRun(t *testing.T) {
 
 func TestAFileIsSavedWholeOrNotAtAll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "row.json")
-	if err := os.Mkdir(path+".part", 0o755); err != nil { // it cannot be written
+	if err := os.Mkdir(path, 0o755); err != nil { // in the way
 		t.Fatal(err)
 	}
 	if err := save(path, 1); err == nil {
 		t.Error("nothing was written, and save says no word")
 	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("what was not written stands in its place")
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
+		t.Errorf("%q are left, %v; want what was there before", left, err)
+	}
+	if err := save(filepath.Join(path, "none", "row.json"), 1); err == nil {
+		t.Error("a row was kept in a folder that is not")
+	}
+}
+
+// Two runs may share a folder, and come to the same row at once: what the other
+// has not written yet is its own.
+func TestARunLeavesAloneWhatAnotherIsWriting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "row.json")
+	other, begun := make(chan error), make(chan struct{})
+	go func() {
+		other <- whole(path, func(w io.Writer) error {
+			if _, err := io.WriteString(w, "{\"a\""); err != nil {
+				return err
+			}
+			begun <- struct{}{}
+			<-begun
+			_, err := io.WriteString(w, ":1}")
+			return err
+		})
+	}()
+	<-begun
+	var got map[string]int
+	if err := save(path, map[string]int{"a": 2}); err != nil || !keep(path, &got) || got["a"] != 2 {
+		t.Errorf("beside another: %v, kept %v", err, got)
+	}
+	begun <- struct{}{}
+	if err := <-other; err != nil || !keep(path, &got) || got["a"] != 1 {
+		t.Errorf("the other: %v, kept %v", err, got)
 	}
 }

@@ -19,15 +19,27 @@ func Write(dir string, rows []Row) error {
 		{"table.md", Markdown}, {"table.csv", CSV}, {"table.json", JSON}, {"index.html", Page},
 	}
 	for _, x := range files {
-		f, err := os.Create(filepath.Join(dir, x.name))
-		if err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		if err := errors.Join(x.write(f, rows), f.Close()); err != nil {
+		if err := whole(filepath.Join(dir, x.name), func(w io.Writer) error { return x.write(w, rows) }); err != nil {
 			return fmt.Errorf("bench: %s: %w", x.name, err)
 		}
 	}
 	return nil
+}
+
+// whole writes a file whole or not at all. Until it is whole its name is nobody
+// else's: several runs may share a folder.
+func whole(path string, write func(io.Writer) error) error {
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(write(part), part.Chmod(0o644), part.Close()); err == nil {
+		err = os.Rename(part.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(part.Name())
+	}
+	return err
 }
 
 // JSON writes rows and their summary, schema version 1.
