@@ -15,7 +15,7 @@ const shown = 24 * time.Hour
 
 // newDay returns what a report says of a scenario, before any replay.
 func newDay(s script.Scenario) report.Day {
-	d := report.Day{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shown), Step: time.Hour, Notes: s.Notes}
+	d := report.Day{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shown), Arrived: s.End, Step: time.Hour, Notes: s.Notes}
 	for _, site := range s.Sites {
 		x := report.Site{Name: site.Name}
 		for _, n := range site.Nodes {

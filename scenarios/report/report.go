@@ -12,6 +12,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ import (
 type Day struct {
 	Scenario, About string
 	Start, End      protocol.Time
+	Arrived         protocol.Time // jobs arrive from Start until then; 0: until End
 	Step            time.Duration // of all series; 0 is an hour
 	Sites           []Site
 	Policies        []Policy // in the order to be shown
@@ -135,7 +137,7 @@ func Compared(d Day) string {
 	first := d.Policies[0].Totals
 	s := fmt.Sprintf("%s replayed the same day: %s that arrive from %s to %s UTC, at %s with %s GPUs. ",
 		number(len(d.Policies), "policy", "policies"), number(first.Jobs, "job", "jobs"),
-		d.Start.Go().Format("2 Jan 2006 15:04"), d.End.Go().Format("2 Jan 2006 15:04"),
+		d.Start.Go().Format("2 Jan 2006 15:04"), cmp.Or(d.Arrived, d.End).Go().Format("2 Jan 2006 15:04"),
 		number(len(d.Sites), "site", "sites"), gpus(d.Sites))
 	if len(d.Policies) == 1 {
 		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
