@@ -115,14 +115,20 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
 		return err
 	}
-	gap, _ := c.Gap(c.KnownUSD)
-	online, _ := c.Gap(c.OnlineUSD)
-	blind, _ := c.Gap(c.BlindUSD)
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), `a schedule was found at $%.4f, %.2f %% above it
-jobs placed as they arrive, by actual prices: $%.4f, %.2f %% above it, with the bound's price of room;
-                                              $%.4f, %.2f %% above it, with none
-`, c.KnownUSD, 100*gap, c.OnlineUSD, 100*online, c.BlindUSD, 100*blind)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), `a schedule was found at $%.4f, %s
+jobs placed as they arrive, by actual prices: $%.4f, %s, with the bound's price of room;
+                                              $%.4f, %s, with none
+`, c.KnownUSD, above(c, c.KnownUSD), c.OnlineUSD, above(c, c.OnlineUSD), c.BlindUSD, above(c, c.BlindUSD))
 	return err
+}
+
+// above says how far an objective lies above a bound: in per cent, unless the bound
+// is not above zero.
+func above(c bound.Certificate, usd float64) string {
+	if gap, ok := c.Gap(usd); ok {
+		return fmt.Sprintf("%.2f %% above it", 100*gap)
+	}
+	return fmt.Sprintf("$%.4f above it", usd-c.BoundUSD)
 }
 
 // explain says what a run cost above a bound, and for what.

@@ -78,3 +78,15 @@ func TestABoundIsGivenUpWithItsFile(t *testing.T) {
 		t.Errorf("a file without a proof: %v", err)
 	}
 }
+
+// Where power earns a bound may be below zero: nothing is so many per cent above it.
+func TestHowFarASearchCameIsToldOfABoundBelowZeroToo(t *testing.T) {
+	for _, tc := range []struct {
+		bound, usd float64
+		want       string
+	}{{4, 5, "25.00 % above it"}, {-4, -3.5, "$0.5000 above it"}, {0, 1, "$1.0000 above it"}} {
+		if got := above(bound.Certificate{BoundUSD: tc.bound}, tc.usd); got != tc.want {
+			t.Errorf("$%g against $%g: %q; want %q", tc.usd, tc.bound, got, tc.want)
+		}
+	}
+}

@@ -125,8 +125,12 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 			if ran {
 				word = fmt.Sprintf("%.1fs", row.Totals.WallS)
 			}
-			p.Say("%d/%d %s seed %d %s: $%.2f, %.1f %% over the bound, %d late (%s)",
-				n, len(p.Scenarios)*len(p.Entries), s.Name, s.Seed, e, row.JobsUSD, 100*row.Gap, row.Totals.Late, word)
+			gap := fmt.Sprintf("%.1f %% over the bound", 100*row.Gap)
+			if row.BoundUSD <= 0 {
+				gap = fmt.Sprintf("bound $%.2f", row.BoundUSD)
+			}
+			p.Say("%d/%d %s seed %d %s: $%.2f, %s, %d late (%s)",
+				n, len(p.Scenarios)*len(p.Entries), s.Name, s.Seed, e, row.JobsUSD, gap, row.Totals.Late, word)
 		}
 	}
 	return rows, nil

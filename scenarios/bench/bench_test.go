@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,23 @@ func TestTablesHaveEveryRow(t *testing.T) {
 		if n := strings.Count(b.String(), "home-fifo"); n < 2 {
 			t.Errorf("%s names home-fifo %d times; want each of its 2 rows:\n%s", name, n, b.String())
 		}
+	}
+}
+
+// Where power earns a bound may be below zero. Nothing is so many per cent above
+// that, and 0 % would say that nobody could do better.
+func TestARowHasNoGapToABoundBelowZero(t *testing.T) {
+	r := rows()[0]
+	r.JobsUSD, r.BoundUSD, r.Gap, r.IdleGap = -3, -7.5, 0, 0.25
+	var table, lines bytes.Buffer
+	if err := errors.Join(Markdown(&table, []Row{r}), CSV(&lines, []Row{r})); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| auction | -3.00 | – | 25.0 |"; !strings.Contains(table.String(), want) {
+		t.Errorf("the table has no %q:\n%s", want, table.String())
+	}
+	if want := ",-7.5000,20.0000,-3.0000,,25.0000,"; !strings.Contains(lines.String(), want) {
+		t.Errorf("the CSV has no %q:\n%s", want, lines.String())
 	}
 }
 

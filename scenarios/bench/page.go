@@ -39,7 +39,7 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 		r := rows[i]
 		cells := []string{r.Scenario, fmt.Sprint(r.Seed), r.Entry, fmt.Sprintf("%g", r.KappaUSD)}
 		for _, c := range columns {
-			cells = append(cells, c.text(r))
+			cells = append(cells, c.text(r, c.places, "–"))
 		}
 		return cells
 	})

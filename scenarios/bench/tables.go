@@ -4,11 +4,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
 
-// A column is one figure of a row.
+// A column is one figure of a row, or NaN where it has none.
 type column struct {
 	head, unit string
 	places     int
@@ -17,8 +18,8 @@ type column struct {
 
 var columns = []column{
 	{"jobs' objective", "$", 2, func(r Row) float64 { return r.JobsUSD }},
-	{"gap", "%", 1, func(r Row) float64 { return 100 * r.Gap }},
-	{"gap with idle", "%", 1, func(r Row) float64 { return 100 * r.IdleGap }},
+	{"gap", "%", 1, func(r Row) float64 { return above(r.Gap, r.BoundUSD) }},
+	{"gap with idle", "%", 1, func(r Row) float64 { return above(r.IdleGap, r.IdleBound) }},
 	{"objective", "$", 2, func(r Row) float64 { return r.Totals.ObjectiveUSD }},
 	{"carbon", "kg", 1, func(r Row) float64 { return r.Totals.CarbonKg }},
 	{"busy carbon", "kg", 1, func(r Row) float64 { return r.BusyKg }},
@@ -35,7 +36,23 @@ var columns = []column{
 	{"GPU use", "%", 1, func(r Row) float64 { return 100 * r.Totals.GPUUtil }},
 }
 
-func (c column) text(r Row) string { return strconv.FormatFloat(c.of(r), 'f', c.places, 64) }
+// above returns a gap in per cent; to a bound of nothing or less, as negative
+// prices give, there is none.
+func above(gap, bound float64) float64 {
+	if bound <= 0 {
+		return math.NaN()
+	}
+	return 100 * gap
+}
+
+// text shows a figure, or what stands for none.
+func (c column) text(r Row, places int, none string) string {
+	v := c.of(r)
+	if math.IsNaN(v) {
+		return none
+	}
+	return strconv.FormatFloat(v, 'f', places, 64)
+}
 
 func (c column) title() string {
 	if c.unit == "" {
@@ -68,7 +85,7 @@ func Markdown(w io.Writer, rows []Row) error {
 		}
 		fmt.Fprintf(b, "| %s |", r.Entry)
 		for _, c := range columns {
-			fmt.Fprintf(b, " %s |", c.text(r))
+			fmt.Fprintf(b, " %s |", c.text(r, c.places, "–"))
 		}
 		fmt.Fprintln(b)
 	}
@@ -115,7 +132,7 @@ func CSV(w io.Writer, rows []Row) error {
 		number := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
 		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), r.Entry, number(r.KappaUSD), number(r.DelayUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
 		for _, c := range columns {
-			line = append(line, strconv.FormatFloat(c.of(r), 'f', 4, 64))
+			line = append(line, c.text(r, 4, ""))
 		}
 		if err := out.Write(line); err != nil {
 			return err
