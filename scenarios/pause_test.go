@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
 )
@@ -93,5 +94,31 @@ func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 	paused, parts := spent(2 * time.Minute)
 	if none != 0 || parts < len(s.Jobs) || paused > 0.6*whole {
 		t.Errorf("%d jobs: whole $%.3f, in %d more parts $%.3f", len(s.Jobs), whole, parts, paused)
+	}
+}
+
+// A replay goes on until the rest of a paused job has run, however long after the
+// last arrival that is: else nobody would pay for it.
+func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
+	s := small(0)
+	s.Sites = s.Sites[1:2]
+	hydro := &s.Sites[0]
+	for i := range hydro.Signals[protocol.GridCarbon] {
+		hydro.Signals[protocol.GridCarbon][i].Value = 900_000
+		if i%24 < 6 {
+			hydro.Signals[protocol.GridCarbon][i].Value = 10_000
+		}
+	}
+	s.Jobs = []protocol.Job{{
+		ID: "train", Tenant: "lab", Home: "hydro", GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10, Models: []string{"V100"},
+		Arrival: s.Start, Run: 40 * time.Hour, Deadline: s.Start.Add(12 * 24 * time.Hour), Deferrable: true, Pause: 2 * time.Minute,
+	}}
+	res, err := Play(t.Context(), s, baseline.SuspendResume, new(membus.Hub), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := res.Book.Job("train")
+	if len(r.Parts) == 0 || r.State != record.Ended || r.Run.Ended < Metered(s) {
+		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, Metered(s))
 	}
 }

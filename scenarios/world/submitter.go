@@ -43,7 +43,9 @@ func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
 func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
 	case protocol.Settled:
-		s.ended[b.Job] = true
+		if !b.Part { // of one that was paused the rest is yet to come
+			s.ended[b.Job] = true
+		}
 	case protocol.Refuse:
 		if b.Why.Code != protocol.Duplicate { // the first job of that id goes on
 			s.ended[b.Job] = true
