@@ -175,7 +175,7 @@ func measure(s script.Scenario, e Entry, t record.Totals, floor pair) Row {
 	kappa := s.Weights.Kappa.Dollars()
 	r := Row{
 		Scenario: s.Name, Hash: s.Hash, Entry: e.String(), Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.Dollars(), Load: scenarios.Load(s),
-		JobsUSD:  t.ObjectiveUSD - t.IdleUSD - t.IdleKg*kappa/1000,
+		JobsUSD:  t.JobsUSD,
 		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
 		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,
 	}

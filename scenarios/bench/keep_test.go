@@ -6,9 +6,20 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
+
+// The objective of a row's jobs is the record's own: worked out again from sums that
+// are rounded, it may lie a millionth below the bound of jobs that nobody could run.
+func TestARowHasTheObjectiveOfItsRecord(t *testing.T) {
+	totals := record.Totals{ObjectiveUSD: 69.297100, IdleKg: 0.123457, JobsUSD: 69.273644}
+	s := script.Scenario{Weights: script.Weights{Kappa: 190_000_000}}
+	if got := measure(s, Entry{Policy: scenarios.Auction}, totals, pair{}).JobsUSD; got != totals.JobsUSD {
+		t.Errorf("$%.9f; its record says $%.9f", got, totals.JobsUSD)
+	}
+}
 
 // What is kept of a row is what was played. Its gap is to the bound of this run,
 // though the one before searched for less long.

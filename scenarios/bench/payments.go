@@ -61,7 +61,7 @@ func Payments(ctx context.Context, s script.Scenario, sites []string, say func(f
 			}
 		}
 		res, err := scenarios.Play(ctx, x, scenarios.Auction, new(membus.Hub), scenarios.Options{Pay: pay})
-		return res.Book, res.Totals.ObjectiveUSD - res.Totals.IdleUSD - res.Totals.IdleKg*s.Weights.Kappa.Dollars()/1000, err
+		return res.Book, res.Totals.JobsUSD, err
 	}
 	for _, pay := range []ledger.Payment{ledger.FirstPrice, ledger.Settled} {
 		honest, objective, err := play("", 1000, pay)
