@@ -35,7 +35,8 @@ type lasting struct {
 	port Port // nil while there is none
 }
 
-// How long it takes to join again: at first, and at most, doubling in between.
+// How long it takes to join again: at first, and at most, doubling in between. A
+// port that lasted for as long as that is, begins it anew.
 const (
 	soon = 50 * time.Millisecond
 	late = 5 * time.Second
@@ -49,11 +50,14 @@ func (l *lasting) last(ctx context.Context) {
 		port, err := l.hub.Join(ctx, l.who)
 		if err == nil {
 			l.log.Info("joined", "party", l.who)
-			wait = soon
+			began := time.Now()
 			l.use(port)
 			l.listen(ctx, port)
 			l.use(nil)
 			err = port.Close()
+			if time.Since(began) >= late {
+				wait = soon
+			}
 		}
 		if ctx.Err() != nil {
 			return

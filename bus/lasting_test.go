@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
@@ -75,6 +76,35 @@ func TestALastingPortJoinsAgain(t *testing.T) {
 	for range port.Heard() { // it ends
 	}
 	_ = other.Close()
+}
+
+// A hub that ends each port at once, as one does that a party floods.
+type brief struct {
+	membus.Hub
+	joins int
+}
+
+func (b *brief) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+	b.joins++
+	port, err := b.Hub.Join(ctx, who)
+	if err == nil {
+		err = port.Close()
+	}
+	return port, err
+}
+
+func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := new(brief)
+		port := bus.Lasting(t.Context(), hub, oslo, nil)
+		time.Sleep(time.Minute)
+		if err := port.Close(); err != nil {
+			t.Error(err)
+		}
+		if hub.joins < 10 || hub.joins > 20 {
+			t.Errorf("it joined %d times in a minute", hub.joins)
+		}
+	})
 }
 
 func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
