@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ type Hosted struct {
 	Hub
 	nats *server.Server
 	file string
+	read time.Time // when the file was, at first
 
 	reload sync.Mutex
 	keys   map[string]string // of who may join, by account
@@ -27,6 +29,7 @@ type Hosted struct {
 // within this process, by the key that as names; the address in as does not
 // matter. The caller closes it.
 func Host(file string, as Access) (*Hosted, error) {
+	read := time.Now()
 	opts, err := configuration(file)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func Host(file string, as Access) (*Hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
-	h := &Hosted{nats: srv, file: file, keys: keysOf(opts)}
+	h := &Hosted{nats: srv, file: file, read: read, keys: keysOf(opts)}
 	h.login = func(protocol.Party) ([]nats.Option, error) { return h.within(as) }
 	srv.Start()
 	if !srv.ReadyForConnections(patience) {

@@ -33,9 +33,11 @@ func (h *Hosted) Reload() error {
 		}
 	}
 	changed := func(account string) bool { return keys[account] != h.keys[account] }
-	err := h.dropLeaves(changed)
+	if err := h.dropLeaves(changed); err != nil {
+		return err
+	}
 	h.keys = keys
-	return err
+	return nil
 }
 
 // dropLeaves disconnects the servers of accounts. nats-server 2.15.2 does not do
@@ -72,11 +74,15 @@ func keysOf(o *server.Options) map[string]string {
 }
 
 // Watch reloads the configuration whenever one of files changes, until ctx
-// ends. It looks once each period, and says what it did to log.
+// ends, and again and again while that fails. It looks once each period, and says
+// what it did to log; of a failure once.
 func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
-	seen := stamps(files)
+	seen, told := stamps(files), ""
+	if changed(files, h.read) {
+		seen = "" // while the server was started
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,13 +93,22 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 		if now == seen {
 			continue
 		}
-		if err := h.Reload(); err != nil {
-			log.Error("nats configuration changed and was not read; mend it", "err", err)
-		} else {
+		if err := h.Reload(); err == nil {
 			log.Info("nats configuration read again")
+			seen, told = now, ""
+		} else if what := now + err.Error(); what != told {
+			log.Error("nats configuration changed and was not read; mend it", "err", err)
+			told = what
 		}
-		seen = now
 	}
+}
+
+// changed reports whether one of files is newer than a time.
+func changed(files []string, than time.Time) bool {
+	return slices.ContainsFunc(files, func(f string) bool {
+		info, err := os.Stat(f)
+		return err == nil && info.ModTime().After(than)
+	})
 }
 
 // stamps tells versions of files apart.

@@ -1,9 +1,14 @@
 package natsbus
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // Leaves stay when a file is read that says of them what it said before.
@@ -29,5 +34,78 @@ func TestKeysOfAFileAreTheSameEachTime(t *testing.T) {
 	}
 	if a, b := read("x"), read("y"); a["A"] == b["A"] {
 		t.Errorf("other rights are the same: %q", a)
+	}
+}
+
+// A pen is a log that hands on the message of each line.
+type pen chan string
+
+func (p pen) Enabled(context.Context, slog.Level) bool { return true }
+func (p pen) WithAttrs([]slog.Attr) slog.Handler       { return p }
+func (p pen) WithGroup(string) slog.Handler            { return p }
+func (p pen) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case p <- r.Message:
+	default: // nobody waits for it any more
+	}
+	return nil
+}
+
+// wants waits for a line of the log.
+func (p pen) wants(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got := <-p:
+		if got != want {
+			t.Fatalf("the log says %q; want %q", got, want)
+		}
+	case <-time.After(patience):
+		t.Fatalf("the log says nothing; want %q", want)
+	}
+}
+
+const (
+	wasRead = "nats configuration read again"
+	wasNot  = "nats configuration changed and was not read; mend it"
+)
+
+// What was wrong when a file changed may be mended where nobody watches, as in a
+// file that it includes: it is read when it can be, and complained of once.
+func TestAConfigurationThatFailedIsReadWhenItCanBe(t *testing.T) {
+	dir := t.TempDir()
+	file, part := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "part.conf")
+	write := func(file, text string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file+".next", []byte(text), 0o600), os.Rename(file+".next", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "listen: 127.0.0.1:-1\n")
+	h, err := Host(file, Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	write(file, "listen: 127.0.0.1:-1\nmax_connections: 77\n") // before it is watched
+	later := time.Now().Add(time.Second)                       // times of files are coarse
+	if err := os.Chtimes(file, later, later); err != nil {
+		t.Fatal(err)
+	}
+	log, over := make(pen, 64), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(over)
+		h.Watch(ctx, time.Millisecond, slog.New(log), file)
+	}()
+	defer func() { stop(); <-over }()
+	log.wants(t, wasRead)
+	for i := range 3 {
+		write(file, fmt.Sprintf("listen: 127.0.0.1:-1\nmax_connections: 7%d\ninclude part.conf\n", i))
+		log.wants(t, wasNot)
+		write(part, "max_payload: 1048576\n")
+		log.wants(t, wasRead)
+		if err := os.Remove(part); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
