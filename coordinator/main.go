@@ -164,7 +164,7 @@ func (s setup) serve(ctx context.Context) error {
 	return lead.Run(ctx, lead.Config{
 		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.log},
-		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Counted: tele.Counted,
+		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
 	})
 }
 

@@ -31,7 +31,7 @@ type metrics struct {
 	mu                      sync.Mutex
 	counts                  map[string]int // of the market
 	sites                   map[string]bool
-	submitted               map[protocol.JobID]time.Time // until awarded or refused
+	submitted               map[protocol.JobID]time.Time // until awarded or refused; zero: in an earlier term
 	called                  time.Time
 	waiting                 prometheus.GaugeFunc
 }
@@ -104,29 +104,17 @@ func (m *metrics) heard(now time.Time, x protocol.Message) {
 
 // said reports whether x is part of the outcome of a round.
 func (m *metrics) said(now time.Time, x protocol.Message) bool {
+	defer m.placed(x.Body)
 	switch b := x.Body.(type) {
 	case protocol.Award:
-		if at, ok := m.submitted[b.Job]; ok {
+		if at := m.submitted[b.Job]; !at.IsZero() {
 			m.award.Observe(now.Sub(at).Seconds())
-			delete(m.submitted, b.Job)
 		}
 		return true
-	case protocol.Hold:
+	case protocol.Hold, protocol.Refuse:
 		return true
-	case protocol.Refuse:
-		delete(m.submitted, b.Job)
-		return true
-	case protocol.Confirm: // it was submitted again, after its end
-		if b.Code == protocol.Closed {
-			delete(m.submitted, b.Job)
-		}
-	case protocol.Standing: // likewise, while a site has it
-		if b.State != protocol.Waiting {
-			delete(m.submitted, b.Job)
-		}
 	case protocol.Settled:
 		site := m.site(b.Site)
-		delete(m.submitted, b.Job)
 		m.settled.WithLabelValues(site).Inc()
 		if b.Estimated {
 			m.estimated.WithLabelValues(site).Inc()
@@ -136,6 +124,43 @@ func (m *metrics) said(now time.Time, x protocol.Message) bool {
 		m.paid.WithLabelValues(site).Add(float64(b.Paid) / 1e6)
 	}
 	return false
+}
+
+// placed takes a job from those that wait, if that is what b says of it.
+func (m *metrics) placed(b protocol.Body) {
+	switch b := b.(type) {
+	case protocol.Award:
+		delete(m.submitted, b.Job)
+	case protocol.Refuse:
+		if b.Why.Code != protocol.Duplicate { // the other job of its id
+			delete(m.submitted, b.Job)
+		}
+	case protocol.Confirm: // it was submitted again, after its end
+		if b.Code == protocol.Closed {
+			delete(m.submitted, b.Job)
+		}
+	case protocol.Standing: // likewise, while a site has it
+		if b.State != protocol.Waiting {
+			delete(m.submitted, b.Job)
+		}
+	case protocol.Settled:
+		delete(m.submitted, b.Job)
+	}
+}
+
+// Stood takes the facts that a coordinator's term begins with, or none when it is
+// over: which jobs wait follows from them, and not from what was heard in an
+// earlier term. It is lead.Config.Stood.
+func (m *metrics) Stood(facts []protocol.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.submitted)
+	for _, f := range facts {
+		if b, ok := f.Body.(protocol.Submit); ok && len(m.submitted) < mostJobs {
+			m.submitted[b.Job.ID] = time.Time{}
+		}
+		m.placed(f.Body)
+	}
 }
 
 // site returns the label of a site: names come from outside, and have a bound.

@@ -240,6 +240,40 @@ func TestCardinalityIsBounded(t *testing.T) {
 	}
 }
 
+// Which jobs wait is what the books say when a coordinator begins to lead, and
+// nobody's affair when it stands by: the leader tells it.
+func TestJobsOfAnotherTermDoNotWait(t *testing.T) {
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk, market := protocol.Mouth{Who: protocol.Desk}, protocol.Mouth{Who: protocol.Coordinator}
+	submit := func(id protocol.JobID) protocol.Message {
+		return desk.Say(1, market.Who, protocol.Submit{Job: protocol.Job{ID: id}})
+	}
+	waits := func(want int) {
+		t.Helper()
+		if page := get(t, tele, "/metrics"); !strings.Contains(page, fmt.Sprintf("\ngridbid_waiting_jobs %d\n", want)) {
+			i := strings.Index(page, "\ngridbid_waiting_jobs")
+			t.Errorf("%.30q; want %d", page[i:], want)
+		}
+	}
+	tele.Told([]protocol.Message{submit("a"), submit("b")}, nil)
+	waits(2)
+	again := protocol.Refuse{Job: "b", Why: protocol.Reason{Code: protocol.Duplicate}}
+	tele.Told([]protocol.Message{submit("b")}, []protocol.Message{market.Say(1, desk.Who, again)})
+	waits(2)
+	tele.Stood(nil)
+	waits(0)
+	tele.Stood([]protocol.Message{submit("a"), submit("b"), submit("c"), market.Say(1, "agent/oslo", protocol.Award{Job: "a"}), market.Say(1, desk.Who, again)})
+	waits(2)
+	tele.Told(nil, []protocol.Message{market.Say(1, "agent/oslo", protocol.Award{Job: "b"})})
+	waits(1)
+	if page := get(t, tele, "/metrics"); !strings.Contains(page, "\ngridbid_award_seconds_count 0\n") {
+		t.Error("how long a job of another term waited is not known, and counted")
+	}
+}
+
 // A queue that begins anew submits all its jobs again, also those that run or ended.
 func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
 	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})

@@ -239,7 +239,7 @@ func (u *upped) start(ctx context.Context) error {
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
 			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
-			Told: tele.Told, Counted: tele.Counted,
+			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
 			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}, Advice: u.flags.live(u.flags.speed)},
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})

@@ -41,6 +41,9 @@ type Config struct {
 	Scribe Scribe
 	// Told is shown what the coordinator heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
+	// Stood is shown the facts that a term begins with, and none when it is over;
+	// nil is nobody.
+	Stood func(facts []protocol.Message)
 	// Counted is shown how often the market has refused what, by reason; nil
 	// is nobody.
 	Counted func(map[string]int)
@@ -72,9 +75,13 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Scribe == nil {
 		cfg.Scribe = nobody{}
 	}
+	if cfg.Stood == nil {
+		cfg.Stood = func([]protocol.Message) {}
+	}
 	for {
 		err := term(ctx, cfg)
 		cfg.Desk.Clear()
+		cfg.Stood(nil)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -109,6 +116,7 @@ func term(outer context.Context, cfg Config) error {
 		steps = append(steps, protocol.Step{From: f.From, Seq: f.Seq})
 		cfg.Scribe.Restored(f)
 	}
+	cfg.Stood(facts)
 	facts = nil
 	defer t.End()
 	m.Begin(t.Life())
