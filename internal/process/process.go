@@ -53,6 +53,7 @@ func Run(fs *flag.FlagSet, prefix, about string, args []string, check *bool, pre
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what does not end by the first
 	if err := serve(ctx); err != nil {
 		log.Error("ended", "err", err)
 		return 1
