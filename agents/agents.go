@@ -16,6 +16,8 @@
 package agents
 
 import (
+	"slices"
+
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/cluster-agent/profile"
@@ -116,18 +118,22 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 	}
 }
 
+// blind reports whether the agent, begun anew, knows no node of its site yet.
+func (a *Agent) blind() bool { return !a.greeted && a.fleet.Empty() }
+
 // Due implements bus.Machine. An agent introduces itself as soon as it lives and
 // knows of a node; from then on it speaks when spoken to, when a job of its queue
-// is to start, and when it was not answered.
+// is to start, and when it was not answered. Before, it only says again which jobs
+// it has no more.
 func (a *Agent) Due() (due protocol.Time) {
-	if !a.greeted {
-		if a.fleet.Empty() {
-			return 0
-		}
+	if !a.greeted && !a.fleet.Empty() {
 		return 1
 	}
-	if len(a.owed) > 0 {
-		due = a.owed[0].due
+	if i := slices.IndexFunc(a.owed, a.sayable); i >= 0 {
+		due = a.owed[i].due
+	}
+	if a.blind() {
+		return due
 	}
 	if len(a.breaks) > 0 && (due == 0 || a.breaks[0].at < due) {
 		due = a.breaks[0].at
@@ -144,11 +150,11 @@ func (a *Agent) Due() (due protocol.Time) {
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	a.facts = a.facts[:0]
 	a.looked = now
+	if a.blind() {
+		return a.remind(now)
+	}
 	var said []protocol.Message
 	if !a.greeted {
-		if a.fleet.Empty() {
-			return nil
-		}
 		said = a.hello(now)
 	}
 	said = append(said, a.remind(now)...)

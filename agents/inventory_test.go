@@ -85,6 +85,48 @@ func TestTheQueueWaitsUntilTheNodesAreKnown(t *testing.T) {
 	}
 }
 
+// A site that has no node may have none for long: an agent that was begun anew there
+// still says what it owes of jobs that it has no more. Its hands are asked when it
+// knows its nodes.
+func TestWhatEndedIsReportedBeforeTheNodesAreKnown(t *testing.T) {
+	s := newSite(t, Habit{}, 4)
+	var facts []protocol.Message
+	hear := func(m protocol.Message) {
+		s.agent.Step(s.now, m)
+		facts = append(facts, s.agent.Facts()...)
+	}
+	for _, id := range []protocol.JobID{"ended", "runs"} {
+		o := s.call(job(id, 1))[0].Options[0]
+		hear(s.market.Say(s.now, "agent/oslo", protocol.Award{Job: id, Epoch: 1, Option: o, Lease: s.now.Add(10 * time.Second)}))
+		hear(s.market.Say(s.now, "agent/oslo", protocol.Confirm{Job: id, Epoch: 1, Code: protocol.Stands}))
+		hear(s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
+	}
+	hear(s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "ended", Epoch: 1}))
+	s.agent = newSiteOf(t, Habit{}, nil).agent
+	for _, m := range facts {
+		if err := s.agent.Restore(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.agent.Begin(2)
+	for range 3 {
+		due := s.agent.Due()
+		if due == 0 {
+			t.Fatal("a site that has no node says nothing of what it owes")
+		}
+		s.now = max(s.now, due)
+		said := bodies(s.agent.Tick(s.now))
+		if d, ok := said[0].(protocol.Done); len(said) != 1 || !ok || d.Job != "ended" || s.agent.Due() <= s.now {
+			t.Fatalf("said %+v, and is due at %v again", said, s.agent.Due())
+		}
+	}
+	s.now = s.now.Add(time.Minute)
+	s.agent.Step(s.now, protocol.Message{At: s.now, From: "hands/oslo", Seq: 1 << 41, Body: inventory("a")})
+	if said := s.agent.Tick(s.now); launched(said) != "runs " || len(said) != 3 {
+		t.Errorf("when the nodes are known it says %+v; want a greeting, the report and what runs", bodies(said))
+	}
+}
+
 func TestWhatHandsHoldIsTakenUpAgainAndEnds(t *testing.T) {
 	a, hands := unknown(t)
 	v := inventory("n1")

@@ -61,13 +61,24 @@ func (a *Agent) owes(id protocol.JobID) *owed {
 	return nil
 }
 
+// sayable reports whether a word may be said again now. An agent that knows no node
+// asks nothing of its hands and claims nothing, but lets go of what it has no more.
+func (a *Agent) sayable(o owed) bool {
+	_, declined := o.body.(protocol.Decline)
+	return !a.blind() || declined || isDone(o.body)
+}
+
 // remind says again what is due. An Accept that nobody confirmed before the lease
 // ended is taken back: another site may have the job by now, and the room it
 // holds is wanted. But not that of a newer award of what our hands have already.
 func (a *Agent) remind(now protocol.Time) (said []protocol.Message) {
-	for len(a.owed) > 0 && a.owed[0].due <= now {
-		o := a.owed[0]
-		a.owed = a.owed[1:]
+	for i := 0; i < len(a.owed) && a.owed[i].due <= now; {
+		o := a.owed[i]
+		if !a.sayable(o) {
+			i++
+			continue
+		}
+		a.owed = slices.Delete(a.owed, i, i+1)
 		_, accept := o.body.(protocol.Accept)
 		if l := a.live[o.job]; accept && now > o.until && (l == nil || !l.granted) {
 			said = append(said, a.giveBack(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)

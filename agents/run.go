@@ -178,7 +178,7 @@ func (a *Agent) start(now protocol.Time, r reserved) bool {
 // small jobs pass a large one and do not hold it up for ever. An agent that was begun
 // anew and knows no node yet leaves the queue as it is.
 func (a *Agent) advance(now protocol.Time) (said []protocol.Message) {
-	if !a.greeted && a.fleet.Empty() {
+	if a.blind() {
 		return nil
 	}
 	waiting := a.queue
