@@ -33,6 +33,7 @@ const small = 8 << 20
 
 const (
 	lifeExt  = ".facts"
+	nextExt  = ".new" // behind lifeExt: it does not count yet
 	lockName = "lock"
 )
 
@@ -75,16 +76,26 @@ func (l *Lives) begin(restore func(protocol.Message) error) error {
 	if err := l.write(facts); err != nil {
 		return err
 	}
-	if last > 0 {
-		_ = os.Remove(l.path(last)) // it is only in the way
+	if err := syncDir(l.dir); err != nil {
+		return err
 	}
-	return syncDir(l.dir)
+	return l.sweep()
+}
+
+// sweep removes the journals of earlier lives, and what a crash left of one that
+// was being written: they are only in the way.
+func (l *Lives) sweep() error {
+	return l.files(func(name string, _ uint32) {
+		if name != filepath.Base(l.path(l.life)) {
+			_ = os.Remove(filepath.Join(l.dir, name))
+		}
+	})
 }
 
 // write writes the journal of this life anew, with those facts that are needed.
 // It takes the place of the old one whole or not at all.
 func (l *Lives) write(facts []protocol.Message) error {
-	next := l.path(l.life) + ".new"
+	next := l.path(l.life) + nextExt
 	_ = os.Remove(next) // of one that did not come to be
 	file, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -195,19 +206,28 @@ func (l *Lives) path(life uint32) string {
 }
 
 // last returns the highest life of which there is a journal, or 0.
-func (l *Lives) last() (uint32, error) {
+func (l *Lives) last() (last uint32, err error) {
+	err = l.files(func(name string, life uint32) {
+		if !strings.HasSuffix(name, nextExt) {
+			last = max(last, life)
+		}
+	})
+	return last, err
+}
+
+// files tells of each file of ours in the folder, and of which life it is.
+func (l *Lives) files(tell func(name string, life uint32)) error {
 	files, err := os.ReadDir(l.dir)
 	if err != nil {
-		return 0, fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("journal: %w", err)
 	}
-	last := uint32(0)
 	for _, f := range files {
-		name, ok := strings.CutSuffix(f.Name(), lifeExt)
-		if n, err := strconv.ParseUint(name, 10, 32); ok && err == nil {
-			last = max(last, uint32(n))
+		number, ours := strings.CutSuffix(strings.TrimSuffix(f.Name(), nextExt), lifeExt)
+		if n, err := strconv.ParseUint(number, 10, 32); ours && err == nil {
+			tell(f.Name(), uint32(n))
 		}
 	}
-	return last, nil
+	return nil
 }
 
 // readAll reads a journal up to where a crash tore it.

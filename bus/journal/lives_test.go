@@ -29,7 +29,7 @@ func all(protocol.Message) bool { return true }
 func TestALifeBeginsWithTheFactsOfTheLast(t *testing.T) {
 	dir, ms := filepath.Join(t.TempDir(), "agent"), messages(10)
 	first, facts := begin(t, dir, all)
-	if len(facts) != 0 || first.Life() != 1 {
+	if len(facts) != 0 {
 		t.Fatalf("life %d begins with %d facts", first.Life(), len(facts))
 	}
 	for i := range 5 {
@@ -39,12 +39,12 @@ func TestALifeBeginsWithTheFactsOfTheLast(t *testing.T) {
 	}
 	_ = first.Close() // as a kill would: nothing more is written
 	second, facts := begin(t, dir, func(m protocol.Message) bool { return m.Seq > 7 })
-	if !reflect.DeepEqual(facts, ms) || second.Life() != 2 {
+	if !reflect.DeepEqual(facts, ms) || second.Life() <= first.Life() {
 		t.Fatalf("life %d begins with %d facts", second.Life(), len(facts))
 	}
 	_ = second.Close()
 	third, facts := begin(t, dir, all)
-	if !reflect.DeepEqual(facts, ms[7:]) || third.Life() != 3 {
+	if !reflect.DeepEqual(facts, ms[7:]) || third.Life() <= second.Life() {
 		t.Errorf("life %d begins with %v; want what is still needed", third.Life(), facts)
 	}
 }
@@ -58,7 +58,7 @@ func TestAWriteThatWasTornLeavesTheFactsBefore(t *testing.T) {
 	if err := l.Append(ms[:2]); err != nil {
 		t.Fatal(err)
 	}
-	path := l.path(1)
+	path := l.path(l.Life())
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -96,11 +96,25 @@ func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	if err := os.WriteFile(l.path(2)+".new", []byte("half"), 0o600); err != nil {
+	for _, name := range []string{l.path(l.Life()) + ".new", l.path(l.Life()+1) + ".new", l.path(l.Life() - 1), filepath.Join(dir, "notes")} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, facts := begin(t, dir, all)
+	if len(facts) != 3 {
+		t.Errorf("%d facts are left", len(facts))
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, facts := begin(t, dir, all); len(facts) != 3 {
-		t.Errorf("%d facts are left", len(facts))
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	if want := []string{filepath.Base(l.path(l.Life())), "lock", "notes"}; !slices.Equal(names, want) {
+		t.Errorf("in the folder are %v; want %v", names, want)
 	}
 }
 
