@@ -84,21 +84,48 @@ type Body interface{ kind() string }
 // A Mouth speaks for one party, numbering what it says.
 type Mouth struct {
 	Who Party
-	// Life counts how often the party was begun anew, from 0. What it says in a
-	// later life has higher numbers than all it said before, so that listeners
-	// neither take it for old nor heed what an earlier life still says.
+	// Life counts how often the party was begun anew, from 0, or says when it was:
+	// see NextLife. What it says in a later life has higher numbers than all it
+	// said before, so that listeners neither take it for old nor heed what an
+	// earlier life still says.
 	Life uint32
 	seq  uint64
 }
 
-// lifetime is how many messages a party may say in one life: 2^40.
-const lifetime = 1 << 40
+const (
+	// lifetime is how many messages a party may say in one life that is counted.
+	lifetime = 1 << 40
+	// A life from dated on is the second of Unix time in which it began.
+	dated = 1 << 24
+	// second is how many messages a party may say in each second of such a life. So
+	// its numbers are above those of 1,600 lives that were counted, and within what
+	// JSON's readers hold exactly.
+	second = 1 << 20
+)
 
-// Lived returns in which life a message of a number was said, and its count there.
+// Lived returns in which life a message of a number was said, and its count there,
+// for a party whose lives are counted.
 func Lived(seq uint64) (life, n uint64) { return seq / lifetime, seq % lifetime }
 
 // Lives returns the number of the nth message of a life.
-func Lives(life, n uint64) uint64 { return life*lifetime + n }
+func Lives(life, n uint64) uint64 {
+	if life >= dated {
+		return life*second + n
+	}
+	return life*lifetime + n
+}
+
+// NextLife returns the life of a party that begins now, where the last that it
+// knows of is 0 for none. It is the second of now, so that it is above all lives
+// before it, also if what told of them was lost; where the clock is behind, it is
+// the one after the last.
+func NextLife(last uint32, now Time) uint32 {
+	life := last + 1
+	if s := uint64(now / 1000); dated <= s && s <= 1<<32-1 && Lives(s, 0) > Lives(uint64(life), 0) {
+		return uint32(s)
+	}
+	return life
+}
 
 // Say returns body as a message from m to another party, at now.
 func (m *Mouth) Say(now Time, to Party, body Body) Message {

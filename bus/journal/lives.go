@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -72,7 +73,7 @@ func (l *Lives) begin(restore func(protocol.Message) error) error {
 			return err
 		}
 	}
-	l.life = last + 1
+	l.life = protocol.NextLife(last, protocol.At(time.Now()))
 	if err := l.write(facts); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func Facts(dir string) ([]protocol.Message, error) {
 	return readAll(l.path(last))
 }
 
-// Life counts the lives, from 1.
+// Life returns which life this is: see protocol.NextLife.
 func (l *Lives) Life() uint32 { return l.life }
 
 // Append writes facts down. When it returns nil they are on the disk.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -116,6 +118,28 @@ func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 	if want := []string{filepath.Base(l.path(l.Life())), "lock", "notes"}; !slices.Equal(names, want) {
 		t.Errorf("in the folder are %v; want %v", names, want)
 	}
+}
+
+// Where a folder is lost, or an older copy of it is put back, what is said next has
+// higher numbers than all that was said before: listeners take lower ones for old.
+func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := filepath.Join(t.TempDir(), "agent"), uint64(0)
+		for range 3 {
+			for range 5 { // within a second
+				l, _ := begin(t, dir, all)
+				if first := protocol.Lives(uint64(l.Life()), 1); first <= said {
+					t.Fatalf("life %d begins with number %d; %d was said before", l.Life(), first, said)
+				}
+				said = protocol.Lives(uint64(l.Life()), 1_000_000)
+				_ = l.Close()
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
 }
 
 func TestAFolderIsHeldByOne(t *testing.T) {
