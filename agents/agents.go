@@ -60,6 +60,9 @@ type Agent struct {
 	cfg     Config
 	mouth   protocol.Mouth
 	ears    protocol.Ears
+	heard   protocol.Time // latest that the coordinator said anything, by its clock
+	doubt   protocol.Time // since when it numbers lower than before; 0: it does not
+	doubted uint64        // its life, then
 	fleet   *fleet.Fleet
 	grid    *grid.Known
 	jobs    *profile.Profiles
@@ -165,7 +168,7 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 // Step implements bus.Machine.
 func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	a.facts = a.facts[:0]
-	if !a.ears.New(m) {
+	if !a.hears(m) {
 		return nil
 	}
 	switch m.From {

@@ -128,12 +128,11 @@ func (a *Agent) stands(now protocol.Time, m protocol.Message, c protocol.Confirm
 		l.granted = true
 		return []protocol.Message{a.owe(now, a.launch(c.Job, l))}
 	case i >= 0 && a.queue[i].award.Epoch == c.Epoch:
-		if a.queue[i].granted {
-			return nil
-		}
-		a.note(m)
-		a.queue[i].granted = true
 		a.drop(c.Job)
+		if !a.queue[i].granted { // else an accept of a newer award of what waits
+			a.note(m)
+			a.queue[i].granted = true
+		}
 		return nil
 	case l == nil && i < 0 && a.owes(c.Job) == nil:
 		return a.giveBack(now, c.Job, c.Epoch, protocol.Reason{Code: protocol.UnknownJob})

@@ -71,7 +71,7 @@ func (a *Agent) Needs(m protocol.Message) bool {
 // is still reported when its hands say that it ended.
 func (a *Agent) Restore(m protocol.Message) error {
 	if m.From != a.mouth.Who {
-		a.ears.New(m)
+		a.hears(m)
 	}
 	switch b := m.Body.(type) {
 	case protocol.Call:

@@ -137,6 +137,9 @@ func (m *Mouth) Say(now Time, to Party, body Body) Message {
 // arrive in the order of their Seq, perhaps twice, so the highest is enough.
 type Ears struct{ last map[Party]uint64 }
 
+// Forget has whatever a party says next be new.
+func (e *Ears) Forget(who Party) { delete(e.last, who) }
+
 // New reports whether m has not been heard before, and remembers it.
 func (e *Ears) New(m Message) bool {
 	if m.Seq <= e.last[m.From] {
