@@ -213,19 +213,3 @@ func (f *Fleet) enter(n *node, r *Run) {
 	n.jobs = slices.Insert(n.jobs, at, r)
 	f.yield(r.Start, r.placement.Node, "")
 }
-
-// withheld returns what nobody gets of a node's GPUs: what others hold, and of a
-// closed node all that no job holds.
-func (n *node) withheld() (held protocol.Milli) {
-	if n.closed {
-		held = protocol.Milli(n.GPUs) * 1000
-		for _, r := range n.jobs {
-			held -= r.Job.GPU()
-		}
-		return held
-	}
-	for _, b := range n.others {
-		held += protocol.Milli(b.Request.Total())
-	}
-	return held
-}

@@ -134,7 +134,8 @@ func (n *node) held() (mib [fgd.MaxGPUs]int64) {
 // Room returns what could still be given of each model, by slot from the one of
 // now, if what runs ends as planned; and what of it is open to jobs that can wait.
 // A job past its planned end is expected any moment and holds its room until the
-// next slot. Room on kept nodes is taken while it is kept.
+// next slot. Room on kept nodes is taken while it is kept. Of a node that takes
+// nothing new there is none, whatever ends there.
 func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
 	var out []protocol.Room
 	aside := f.standby()
@@ -169,7 +170,13 @@ func (f *Fleet) room(now protocol.Time, nodes []int, r protocol.Room, slots int)
 	free := protocol.Milli(0)
 	for _, i := range nodes {
 		n := &f.nodes[i]
-		free += protocol.Milli(n.GPUs)*1000 - n.withheld()
+		if n.closed {
+			continue
+		}
+		free += protocol.Milli(n.GPUs) * 1000
+		for _, b := range n.others {
+			free -= protocol.Milli(b.Request.Total())
+		}
 		for _, run := range n.jobs {
 			free -= run.Job.GPU()
 			ends[index(max(run.End, now+1).Ceil(r.Slot))] += run.Job.GPU()
