@@ -273,6 +273,25 @@ func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
 	}
 }
 
+// A site that is played may be begun in the middle of an outage, or after one.
+func TestAnOutageThatBeganBeforeIsMeteredFromNow(t *testing.T) {
+	h := NewHands("oslo", nodes(), power.Default(), noon, nil)
+	h.Outage(noon.Add(-3*time.Hour), noon.Add(-2*time.Hour), nodes())
+	h.Outage(noon.Add(-time.Hour), noon.Add(30*time.Minute), nodes())
+	var got []any
+	for _, m := range until(h, noon.Add(time.Hour)) {
+		if v, ok := m.Body.(protocol.Inventory); ok {
+			got = append(got, v.Nodes[0].Closed)
+			continue
+		}
+		got = append(got, m.Body)
+	}
+	drew := protocol.Millijoules(2 * asleep * 1800)
+	if want := []any{"no power", "", protocol.Reading{Hour: noon, Idle: drew, Total: drew}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("said %v; want %v", got, want)
+	}
+}
+
 func TestAPausedJobSaysWhatIsLeftOfIt(t *testing.T) {
 	h, a := NewHands("oslo", nodes(), power.Default(), noon, nil), newAgent()
 	l := a.launch(noon, "train", 1, "n1", time.Hour, 1000)

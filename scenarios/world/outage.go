@@ -15,9 +15,12 @@ type outage struct {
 
 // Outage has the site lose its power from one instant to another: what runs is
 // lost, nothing can be started, and no machine draws anything. Outages are told
-// in order, before the hands live, and do not overlap.
+// in order, before the hands live, and do not overlap. What is over by then is none.
 func (h *Hands) Outage(from, to protocol.Time, nodes []fleet.Node) {
-	o := outage{from: from, to: to}
+	if to <= h.at {
+		return
+	}
+	o := outage{from: max(from, h.at), to: to}
 	for _, n := range nodes {
 		o.nodes = append(o.nodes, protocol.Node{
 			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU),
