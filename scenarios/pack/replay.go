@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -44,6 +45,9 @@ type Run struct {
 // Replay places one seed's arrivals, each once, and measures after each,
 // failed or not (§9).
 func (t *Trace) Replay(o Options, seed int64) (Run, error) {
+	if t.gpus == 0 {
+		return Run{}, errors.New("pack: no node has a GPU: there is nothing to allocate")
+	}
 	sequence, rank, err := t.Arrivals(o.Tune, seed)
 	if err != nil {
 		return Run{}, err
@@ -98,7 +102,7 @@ type event struct {
 // curve is, for each percent of load, the mean over the events that round to
 // it, half to even; where there are none, over those within one percent (§9).
 func (t *Trace) curve(events []event) []*Point {
-	if t.gpus == 0 || len(events) == 0 {
+	if len(events) == 0 {
 		return nil
 	}
 	gpus := float64(t.gpus)
