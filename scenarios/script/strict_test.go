@@ -49,7 +49,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a word for a number", swap("swing: 20", "swing: much"), ":5: sites/0/region/price/swing: is string: want number"},
 		{"a number that is none", swap("swing: 20", "swing: .nan"), ":5: sites/0/region/price/swing: is .nan: want a finite number"},
 		{"a fraction of a node", swap("count: 2", "count: 2.5"), ":6: sites/0/fleet/0/count: is number: want integer"},
-		{"too many GPUs", swap("gpus: 2", "gpus: 17"), ":6: sites/0/fleet/0/gpus: is too large: want at most 16"},
+		{"too many GPUs", swap("gpus: 2", "gpus: 9"), ":6: sites/0/fleet/0/gpus: is too large: want at most 8"},
 		{"a negative kappa", smallest + "weights: {kappa: -1}\n", ":8: weights/kappa: is too small: want at least 0"},
 		{"a correlation over one", swap("match: 0.5", "match: 1.5"), ":5: sites/0/region/match: is too large: want at most 1"},
 		{"a name in capitals", swap("name: here", "name: Here"), `:4: sites/0/name: is "Here": want a name of small letters`},
