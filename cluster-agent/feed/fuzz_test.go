@@ -56,6 +56,26 @@ func TestAZipIsBoundedAsAWhole(t *testing.T) {
 	}
 }
 
+// Where the clocks change at midnight, a day begins at one.
+func TestADayMayHaveNoMidnight(t *testing.T) {
+	for zone, day := range map[string]string{"America/Santiago": "2026-09-06", "America/Havana": "2026-03-08", "Africa/Cairo": "2026-04-24", "Atlantic/Azores": "2026-03-29"} {
+		text := "time,value\n"
+		for h := 1; h < 24; h++ {
+			text += fmt.Sprintf("%sT%02d:00,%d\n", day, h, h)
+		}
+		spans, err := decodeTable("time", "value", place(zone), []byte(text))
+		if err != nil || len(spans) != 23 {
+			t.Errorf("%s: %d hours, %v; want 23", zone, len(spans), err)
+			continue
+		}
+		for _, s := range spans {
+			if at := s.From.In(place(zone)); at.Format("2006-01-02") != day || at.Hour() != int(s.Value) {
+				t.Errorf("%s: hour %g of %s is read as %v", zone, s.Value, day, at)
+			}
+		}
+	}
+}
+
 // FuzzDecoders: whatever a service says, what is believed of it is in order, is of
 // the time that we ask about, and is what the quantity can be.
 func FuzzDecoders(f *testing.F) {
