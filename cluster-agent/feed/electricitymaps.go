@@ -78,7 +78,7 @@ func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
 		if x.Value == nil {
 			return nil, missing("carbonIntensity")
 		}
-		if x.Factor != "" && x.Factor != "lifecycle" && x.Factor != "direct" {
+		if x.Factor != "" && x.Factor != "lifecycle" {
 			return nil, unlike("emissionFactorType", x.Factor, "lifecycle")
 		}
 		at, err := instant(x.At)

@@ -76,6 +76,17 @@ func TestADayMayHaveNoMidnight(t *testing.T) {
 	}
 }
 
+// Electricity Maps can leave out what it takes to build a plant, which is another
+// quantity than the one that others tell.
+func TestDirectEmissionsAreNotThoseOfALifeCycle(t *testing.T) {
+	for factor, want := range map[string]int{"": 1, `,"emissionFactorType":"lifecycle"`: 1, `,"emissionFactorType":"direct"`: 0} {
+		spans, err := decodeElectricityMaps("latest", "DE", []byte(`{"zone":"DE","carbonIntensity":300,"datetime":"2026-02-10T12:00:00Z"`+factor+`}`))
+		if len(spans) != want || want == 0 && (err == nil || !strings.Contains(err.Error(), "lifecycle")) {
+			t.Errorf("%q: %d values, %v; want %d", factor, len(spans), err, want)
+		}
+	}
+}
+
 // FuzzDecoders: whatever a service says, what is believed of it is in order, is of
 // the time that we ask about, and is what the quantity can be.
 func FuzzDecoders(f *testing.F) {
