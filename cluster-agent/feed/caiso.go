@@ -20,18 +20,18 @@ type caiso struct{ Config }
 
 func (s caiso) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
 	const form = "20060102T15:04-0000"
-	query, market, step := "PRC_LMP", "DAM", 14*24*time.Hour
+	query, version, market := "PRC_LMP", "12", "DAM" // each report counts its own versions
 	if s.Market == "real-time" {
-		query, market, step = "PRC_INTVL_LMP", "RTM", 24*time.Hour
+		query, version, market = "PRC_INTVL_LMP", "3", "RTM"
 		to = d.now()
-	}
-	// One day of real time is enough to begin with: OASIS wants five seconds
-	// between two questions.
-	if s.Market == "real-time" && to.Sub(from) > step {
-		from = to.Add(-step)
+		// One day of real time is enough to begin with: OASIS wants five seconds
+		// between two questions. It begins with an hour as a whole.
+		if first := to.Add(-24*time.Hour - time.Nanosecond).Truncate(time.Hour).Add(time.Hour); from.Before(first) {
+			from = first
+		}
 	}
 	body, err := d.get(ctx, s.base("https://oasis.caiso.com/oasisapi")+"/SingleZip", url.Values{
-		"resultformat": {"6"}, "queryname": {query}, "version": {"12"}, "market_run_id": {market}, "node": {s.Zone},
+		"resultformat": {"6"}, "queryname": {query}, "version": {version}, "market_run_id": {market}, "node": {s.Zone},
 		"startdatetime": {from.UTC().Format(form)}, "enddatetime": {to.UTC().Format(form)},
 	})
 	if err != nil {

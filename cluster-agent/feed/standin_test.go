@@ -315,7 +315,8 @@ func entsoeDays(a ask, auction, grain string, price func(time.Time) float64) str
 func oasis(a ask, market string, step time.Duration) string {
 	from, err := time.Parse("20060102T15:04-0000", a.q.Get("startdatetime"))
 	to, err2 := time.Parse("20060102T15:04-0000", a.q.Get("enddatetime"))
-	if err != nil || err2 != nil || a.q.Get("market_run_id") != market || a.q.Get("resultformat") != "6" {
+	report := map[string]string{"DAM": "PRC_LMP 12", "RTM": "PRC_INTVL_LMP 3"}[market]
+	if err != nil || err2 != nil || a.q.Get("market_run_id") != market || a.q.Get("resultformat") != "6" || a.q.Get("queryname")+" "+a.q.Get("version") != report {
 		return ""
 	}
 	text := "INTERVALSTARTTIME_GMT,INTERVALENDTIME_GMT,OPR_DT,OPR_HR,OPR_INTERVAL,NODE_ID_XML,NODE_ID,NODE,MARKET_RUN_ID,LMP_TYPE,XML_DATA_ITEM,PNODE_RESMRID,GRP_TYPE,POS,MW,GROUP\n"
