@@ -105,7 +105,7 @@ func (r *Reader) Read(ctx context.Context) error {
 	}
 	spans, err := r.src.read(ctx, r.door, from.Truncate(time.Hour), now.Add(forth).Truncate(time.Hour))
 	if err == nil {
-		spans, err = sound(r.what, spans, now.Add(-back), now.Add(most))
+		spans, err = sound(r.what, spans, oldest(now), now.Add(most))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,11 +119,15 @@ func (r *Reader) Read(ctx context.Context) error {
 		r.next = now.Add(r.wait(err))
 		return r.err
 	}
-	r.spans, r.read, r.err, r.row = merge(r.spans, spans, now.Add(-back)), now, nil, 0
+	r.spans, r.read, r.err, r.row = merge(r.spans, spans, oldest(now)), now, nil, 0
 	r.next = now.Add(time.Duration((0.9 + 0.2*r.luck()) * float64(r.every)))
 	r.keep()
 	return nil
 }
+
+// oldest is the first hour that is kept. Hours go as a whole: what is left of one
+// would be told as all of it.
+func oldest(now time.Time) time.Time { return now.UTC().Add(-back).Truncate(time.Hour) }
 
 // told returns the end of the last fact.
 func (r *Reader) told() (t time.Time) {
@@ -205,7 +209,7 @@ func (r *Reader) recall() {
 		return
 	}
 	now := r.now()
-	spans, err := sound(r.what, k.Spans, now.Add(-back), now.Add(most))
+	spans, err := sound(r.what, k.Spans, oldest(now), now.Add(most))
 	if err == nil && !k.Read.After(now) {
 		r.spans, r.read, r.err = spans, k.Read, nil
 		r.next = k.Read.Add(r.every)

@@ -216,3 +216,33 @@ func TestATariffIsChanged(t *testing.T) {
 		}
 	}
 }
+
+// minutes tells every five minutes, up to now, which minute of its hour it is.
+type minutes func() time.Time
+
+func (now minutes) read(_ context.Context, _ *door, from, _ time.Time) (spans []Span, _ error) {
+	for at := from; at.Before(now()); at = at.Add(5 * time.Minute) {
+		spans = append(spans, Span{From: at, To: at.Add(5 * time.Minute), Value: float64(at.Minute())})
+	}
+	return spans, nil
+}
+
+// An hour that is about to be forgotten is told as it was, and not as what is left
+// of it.
+func TestHoursAreForgottenWhole(t *testing.T) {
+	now := noon
+	r := NewReader(Config{Tells: "price", From: "csv"}, "")
+	r.now = func() time.Time { return now }
+	r.src = minutes(r.now)
+	for range 8 {
+		if err := r.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for at, h := range hourly(r.spans) {
+			if at.Add(time.Hour).Before(now) && h.value != 27.5 {
+				t.Errorf("at %v the hour of %v is %v; want 27.5", now, at, h)
+			}
+		}
+		now = now.Add(20 * time.Minute)
+	}
+}
