@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 
 // How far a source is asked about, and how it is asked again.
 const (
-	back      = 8 * 24 * time.Hour // for forecasts of our own, which look a week back
+	back      = 8 * 24 * time.Hour  // for forecasts of our own, which look a week back
+	keeps     = 90 * 24 * time.Hour // as the agent does: the longest job is billed in its end
 	forth     = 4 * 24 * time.Hour
 	most      = 14 * 24 * time.Hour // ahead, of tariffs
 	overlap   = 6 * time.Hour       // late corrections
@@ -105,7 +107,7 @@ func (r *Reader) Read(ctx context.Context) error {
 	}
 	spans, err := r.src.read(ctx, r.door, from.Truncate(time.Hour), now.Add(forth).Truncate(time.Hour))
 	if err == nil {
-		spans, err = sound(r.what, spans, oldest(now), now.Add(most))
+		spans, err = sound(r.what, spans, oldest(now, back), now.Add(most))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,15 +121,18 @@ func (r *Reader) Read(ctx context.Context) error {
 		r.next = now.Add(r.wait(err))
 		return r.err
 	}
-	r.spans, r.read, r.err, r.row = merge(r.spans, spans, oldest(now)), now, nil, 0
+	r.spans = thin(merge(r.spans, spans, oldest(now, keeps)), oldest(now, back))
+	r.read, r.err, r.row = now, nil, 0
 	r.next = now.Add(time.Duration((0.9 + 0.2*r.luck()) * float64(r.every)))
 	r.keep()
 	return nil
 }
 
-// oldest is the first hour that is kept. Hours go as a whole: what is left of one
-// would be told as all of it.
-func oldest(now time.Time) time.Time { return now.UTC().Add(-back).Truncate(time.Hour) }
+// oldest is the first hour of so long. Hours go as a whole: what is left of one would
+// be told as all of it.
+func oldest(now time.Time, long time.Duration) time.Time {
+	return now.UTC().Add(-long).Truncate(time.Hour)
+}
 
 // told returns the end of the last fact.
 func (r *Reader) told() (t time.Time) {
@@ -180,6 +185,19 @@ func merge(old, news []Span, oldest time.Time) []Span {
 	return out[max(0, len(out)-mostSpans):]
 }
 
+// thin makes one span of each hour before an instant: nobody asks for its parts.
+func thin(spans []Span, before time.Time) []Span {
+	n := 0
+	for n < len(spans) && spans[n].From.Before(before) {
+		n++
+	}
+	out := slices.Clone(spans[n:])
+	for at, h := range hourly(spans[:n]) {
+		out = append(out, Span{From: at, To: at.Add(time.Hour), Value: h.value, Guess: h.guess})
+	}
+	return mend(out)
+}
+
 // kept is the file of a reader.
 type kept struct {
 	Read  time.Time `json:"read"`
@@ -209,7 +227,7 @@ func (r *Reader) recall() {
 		return
 	}
 	now := r.now()
-	spans, err := sound(r.what, k.Spans, oldest(now), now.Add(most))
+	spans, err := sound(r.what, k.Spans, oldest(now, keeps), now.Add(most))
 	if err == nil && !k.Read.After(now) {
 		r.spans, r.read, r.err = spans, k.Read, nil
 		r.next = k.Read.Add(r.every)

@@ -246,3 +246,32 @@ func TestHoursAreForgottenWhole(t *testing.T) {
 		now = now.Add(20 * time.Minute)
 	}
 }
+
+// An agent that is begun anew bills a job that ran for months by what its hours cost.
+func TestWhatWasReadIsKeptForMonths(t *testing.T) {
+	now, folder := noon, t.TempDir()
+	begin := func() *Reader {
+		r := NewReader(Config{Tells: "price", From: "csv"}, folder)
+		r.now = func() time.Time { return now }
+		r.src = minutes(r.now)
+		return r
+	}
+	r := begin()
+	for range 92 {
+		if err := r.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(24 * time.Hour)
+	}
+	again := begin()
+	again.recall()
+	hours := hourly(again.spans)
+	for at := now.Add(-keeps).Truncate(time.Hour); at.Before(now.Add(-25 * time.Hour)); at = at.Add(time.Hour) {
+		if h, ok := hours[at]; !ok || h.value != 27.5 {
+			t.Fatalf("of %v it knows %v, %t; want 27.5", at, h, ok)
+		}
+	}
+	if n := len(again.spans); n > 90*24+9*24*12 {
+		t.Errorf("%d spans are kept; want hours, and five minutes of the last days", n)
+	}
+}
