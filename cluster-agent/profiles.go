@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/cluster-agent/profile"
@@ -45,9 +47,7 @@ func profiles(args []string, out io.Writer) error {
 		return err
 	}
 	if *asJSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return profilesJSON(os.Stdout, rows)
 	}
 	return printProfiles(os.Stdout, rows)
 }
@@ -73,6 +73,16 @@ func remembered(folder string, least int) ([]profile.Row, error) {
 	return rows, nil
 }
 
+// profilesJSON writes rows for programs, and for terminals: submitters name tenants
+// and images as they like.
+func profilesJSON(to io.Writer, rows []profile.Row) error {
+	text, err := json.MarshalIndent(rows, "", "  ")
+	if err == nil {
+		_, err = to.Write(append(protocol.Escaped(text), '\n'))
+	}
+	return err
+}
+
 func printProfiles(to io.Writer, rows []profile.Row) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(to, "nothing yet: no job has ended here")
@@ -82,7 +92,12 @@ func printProfiles(to io.Writer, rows []profile.Row) error {
 		if s == "" {
 			return "all"
 		}
-		return s
+		return strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '·'
+			}
+			return r
+		}, s)
 	}
 	figure := func(v int64, unit float64, format string) string {
 		if v == 0 {

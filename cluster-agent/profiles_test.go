@@ -1,15 +1,31 @@
 package main
 
 import (
-	"encoding/json"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/cluster-agent/profile"
 	"github.com/gridbid/gridbid/protocol"
 )
+
+// Names that submitters give move no cursor where an operator reads them.
+func TestNamesOfProfilesAreSafeToPrint(t *testing.T) {
+	p := profile.New(profile.Config{})
+	p.Learn(protocol.Job{Tenant: "a\x1b[2J\u009b2J\tb", Image: "x\u202ey", GPUs: 1, Share: 1000}, time.Hour, 0, protocol.Use{})
+	for name, write := range map[string]func(io.Writer, []profile.Row) error{"for people": printProfiles, "as JSON": profilesJSON} {
+		var out strings.Builder
+		err := write(&out, p.Rows())
+		odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+		if err != nil || strings.ContainsFunc(out.String(), odd) || !strings.Contains(out.String(), "[2J") {
+			t.Errorf("%s: %q, %v", name, out.String(), err)
+		}
+	}
+}
 
 func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
 	folder := t.TempDir()
@@ -35,8 +51,9 @@ func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
 	if err := printProfiles(&out, rows); err != nil || !strings.Contains(out.String(), "vision  all    gpu=1  20") || !strings.Contains(out.String(), "90 %") || !strings.Contains(out.String(), "2.0 GiB") {
 		t.Errorf("it prints\n%s", out.String())
 	}
-	if text, err := json.Marshal(rows); err != nil || !strings.Contains(string(text), `"p90_ns"`) {
-		t.Errorf("as JSON %s, %v", text, err)
+	out.Reset()
+	if err := profilesJSON(&out, rows); err != nil || !strings.Contains(out.String(), `"p90_ns"`) {
+		t.Errorf("as JSON %s, %v", out.String(), err)
 	}
 	if rows, err := remembered(folder, 21); err != nil || len(rows) != 0 {
 		t.Errorf("of 21 runs or more: %+v, %v", rows, err)
