@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,9 @@ func powercal(args []string, out io.Writer) error {
 	}
 	if fs.NArg() == 0 || *runs < 1 || *runs > 100 {
 		return errors.New("want a command after --, and 1 to 100 runs; see cluster-agent powercal --help")
+	}
+	if _, err := os.Stat(filepath.Dir(*file)); err != nil { // before the work: it may take hours
+		return fmt.Errorf("--out: %w", err)
 	}
 	lib, err := nvml.Open(*library)
 	if err != nil {
