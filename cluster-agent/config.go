@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/cluster-agent/feed"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/internal/strict"
+	"github.com/gridbid/gridbid/scenarios/script"
 )
 
 //go:embed config.schema.json
@@ -92,6 +94,12 @@ func load(file string) (config, error) {
 	}
 	if c.Queue != nil {
 		c.Queue.Kubeconfig = process.Under(dir, c.Queue.Kubeconfig)
+	}
+	if s := c.Simulate; s != nil {
+		if !slices.Contains(script.List(), s.Scenario) {
+			s.Scenario = process.Under(dir, s.Scenario)
+		}
+		s.Data = process.Under(dir, s.Data)
 	}
 	c.NATSFile, c.Folder = process.Under(dir, c.NATSFile), process.Under(dir, c.Folder)
 	if c.NATS != nil {

@@ -41,7 +41,8 @@ func simulate(c config, s script.Scenario, live *feed.Feed) (site.Config, error)
 	if i == len(s.Sites) {
 		return site.Config{}, fmt.Errorf("cluster-agent: scenario %s has no site %q: say simulate: as", s.Name, as)
 	}
-	s.Sites[i].Name = c.Site
+	s.Sites = s.Sites[i : i+1] // another one may have the name of ours
+	s.Sites[0].Name = c.Site
 	place, agent, err := scenarios.Settle(s, c.Site, born, born.Add(lasts))
 	if err != nil {
 		return site.Config{}, err
