@@ -63,7 +63,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.days(cmd, args) },
 	}
 	fl := days.Flags()
-	fl.StringVar(&f.data, "data", "../shared/data", "folder of recorded series and traces")
+	fl.StringVar(&f.data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other signals)")
 	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
 	kappaFlag(days, &f.kappa)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -57,7 +58,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 			return printScores(cmd.OutOrStdout(), all)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "../shared/data/workload", "`FOLDER` of the traces")
+	cmd.Flags().StringVar(&data, "data", filepath.Join(dataFolder(), "workload"), "`FOLDER` of the traces; also workload in $GRIDBID_DATA")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON; losses in nanoseconds, parts in thousandths")
 	return cmd
 }

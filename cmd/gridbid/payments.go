@@ -57,7 +57,7 @@ federation, by what was measured.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&data, "data", "../shared/data", "folder of recorded series and traces")
+	fl.StringVar(&data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.IntVar(&jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
 	fl.StringSliceVar(&sites, "sites", nil, "who shades its bids, one at a time (default: the cheapest, cleanest and dearest)")
 	fl.BoolVar(&asJSON, "json", false, "print rows as JSON")

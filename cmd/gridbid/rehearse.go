@@ -77,9 +77,9 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 	if !ok {
 		what = head["scenario"] // a folder
 	}
-	s, err = script.Load(what, script.Options{Data: "../shared/data", Seed: &seed})
+	s, err = script.Load(what, script.Options{Data: dataFolder(), Seed: &seed})
 	if err != nil {
-		return s, "", fmt.Errorf("its scenario %q is not at hand", head["scenario"])
+		return s, "", fmt.Errorf("its scenario %q is not at hand, or its data is not: where it was replayed with --data, set GRIDBID_DATA to that folder", head["scenario"])
 	}
 	if s.Hash != head["hash"] {
 		return s, "", fmt.Errorf("scenario %q is not what it was when it was replayed, or it was replayed with flags of its own", s.Name)

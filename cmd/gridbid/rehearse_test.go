@@ -92,18 +92,61 @@ func TestTheScenarioOfALedgerIsFoundAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), "auction.ledger")
-		w, err := journal.Create(path, map[string]string{"scenario": s.Name, "hash": s.Hash, "policy": "auction", "seed": strconv.FormatUint(s.Seed, 10)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if got, policy, err := scenarioOf(path); err != nil || got.Hash != s.Hash || policy != "auction" {
+		if got, policy, err := scenarioOf(ledgerOfScenario(t, s)); err != nil || got.Hash != s.Hash || policy != "auction" {
 			t.Errorf("%s: %v, policy %q", what, err, policy)
 		}
 	}
+}
+
+// What-ifs find the data of a run that lies elsewhere, and say how.
+func TestTheDataOfALedgersScenarioMayLieElsewhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	data := t.TempDir()
+	if err := os.Mkdir("day", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		filepath.Join(data, "jobs.csv"): "job_id,submit_s,duration_s,gpus,vc\na,0,600,1,v\n",
+		filepath.Join("day", "scenario.yaml"): `name: day
+start: 2022-04-13T00:00:00Z
+sites:
+  - name: oslo
+    region: {price: {mean: 50, swing: 40}, carbon: {mean: 300, swing: 120}, match: 0.4}
+    fleet: [{count: 1, model: T4, gpus: 2, cpu: 16, memory: 64}]
+jobs: {trace: "${data}/jobs.csv", from: 0}
+`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := script.Load("day", script.Options{Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := ledgerOfScenario(t, s)
+	t.Setenv("GRIDBID_DATA", data)
+	if got, _, err := scenarioOf(path); err != nil || got.Hash != s.Hash {
+		t.Errorf("with GRIDBID_DATA: %v", err)
+	}
+	t.Setenv("GRIDBID_DATA", "")
+	if _, _, err := scenarioOf(path); err == nil || !strings.Contains(err.Error(), "GRIDBID_DATA") {
+		t.Errorf("without: %v; want to be told of GRIDBID_DATA", err)
+	}
+}
+
+// ledgerOfScenario is a ledger of a replay of s, in which nothing is said.
+func ledgerOfScenario(t *testing.T, s script.Scenario) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "auction.ledger")
+	w, err := journal.Create(path, map[string]string{"scenario": s.Name, "hash": s.Hash, "policy": "auction", "seed": strconv.FormatUint(s.Seed, 10)})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestALiveLedgerIsNoReplay(t *testing.T) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -17,11 +19,15 @@ type source struct {
 	cmd     *cobra.Command
 }
 
+// dataFolder is where recorded series and traces are looked for where no flag says
+// it: also by what replays a run again.
+func dataFolder() string { return cmp.Or(os.Getenv("GRIDBID_DATA"), "../shared/data") }
+
 // gridFlags are those that say of what grids.
 func (s *source) gridFlags(cmd *cobra.Command) {
 	s.cmd = cmd
 	f, o := cmd.Flags(), &s.options
-	f.StringVar(&o.Data, "data", "../shared/data", "folder of recorded series and traces, for scenarios that read them")
+	f.StringVar(&o.Data, "data", dataFolder(), "folder of recorded series and traces, for scenarios that read them; also $GRIDBID_DATA")
 	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
 	f.BoolVar(&o.Fill, "fill", false, "take hours that a window lacks as the hour before, a week at most; counted in the notes")
