@@ -116,6 +116,9 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if err := process.Loopback(c.Listen); err != nil && c.Listen != "" {
 		return s, err
 	}
+	if _, err := telemetry.Endpoint(c.Traces.Endpoint); err != nil {
+		return s, fmt.Errorf("traces: %w", err)
+	}
 	if c.Simulate == nil {
 		_, err = c.site(s.log, nil)
 		return s, err

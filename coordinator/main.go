@@ -105,6 +105,9 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if err := process.Loopback(c.Listen); err != nil {
 		return s, err
 	}
+	if _, err := telemetry.Endpoint(c.Traces.Endpoint); err != nil {
+		return s, fmt.Errorf("traces: %w", err)
+	}
 	if s.advice, s.judge, err = c.Model.open(); err != nil {
 		return s, err
 	}

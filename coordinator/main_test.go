@@ -32,6 +32,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "loopback", 2},
 		{"half a second of lease", swap("3s", "1500ms"), "whole seconds", 2},
 		{"a span in words", swap("500ms", "soon"), "time span", 2},
+		{"a collector without a scheme", right + "traces: {endpoint: \"localhost:4318\"}\n", "want a URL", 2},
 		{"a level of its own", right + "", "log level", 2},
 	} {
 		var out bytes.Buffer

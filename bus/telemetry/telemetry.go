@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ import (
 // Config says what is shown of a party.
 type Config struct {
 	Who protocol.Party
-	// Endpoint takes traces by OTLP over HTTP, as in http://127.0.0.1:4318.
-	// Empty: no trace is made.
+	// Endpoint takes traces by OTLP over HTTP, as in http://127.0.0.1:4318; see
+	// [Endpoint]. Empty: no trace is made.
 	Endpoint string
 	// Ratio of the jobs that are traced, 0..1; 0 is all. Every party decides by
 	// the job alone, so a trace is whole or not there.
@@ -83,9 +84,12 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 	t.metrics = newMetrics(t.registry, c.Now)
 	exporter := c.Exporter
 	if exporter == nil && c.Endpoint != "" {
-		var err error
-		if exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.Endpoint)); err != nil {
-			return nil, fmt.Errorf("telemetry: traces to %s: %w", c.Endpoint, err)
+		at, err := Endpoint(c.Endpoint)
+		if err == nil {
+			exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: traces: %w", err)
 		}
 	}
 	if exporter != nil {
@@ -93,6 +97,23 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 		t.tracer = newTracer(t.provider, c)
 	}
 	return t, nil
+}
+
+// Endpoint returns where a collector takes traces: at the usual path, where its
+// address names none. The exporter would post to the root, where no collector is.
+// No address is nowhere.
+func Endpoint(address string) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("endpoint %q: want a URL such as http://127.0.0.1:4318", address)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
 }
 
 // Watch has a hub's refusals counted, and what travels over it traced. Call it

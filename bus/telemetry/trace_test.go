@@ -42,3 +42,22 @@ func TestTracesOfStrangersAreBounded(t *testing.T) {
 		t.Errorf("%d jobs are remembered at the end, %v", len(tele.tracer.jobs), err)
 	}
 }
+
+// Collectors take traces at a path of their own, and nothing at the root.
+func TestWhereACollectorTakesTraces(t *testing.T) {
+	for given, want := range map[string]string{
+		"http://127.0.0.1:4318":        "http://127.0.0.1:4318/v1/traces",
+		"https://traces.example/":      "https://traces.example/v1/traces",
+		"http://127.0.0.1:4318/a/b":    "http://127.0.0.1:4318/a/b",
+		"http://127.0.0.1:4318?team=a": "http://127.0.0.1:4318/v1/traces?team=a",
+		"":                             "",
+		"127.0.0.1:4318":               "", "localhost:4318": "", "http://": "", "grpc://127.0.0.1:4317": "", "nonsense": "",
+	} {
+		if got, err := Endpoint(given); got != want || (err == nil) != (want != "" || given == "") {
+			t.Errorf("Endpoint(%q) = %q, %v; want %q", given, got, err, want)
+		}
+	}
+	if _, err := New(t.Context(), Config{Who: "coordinator", Endpoint: "localhost:4318"}); err == nil {
+		t.Error("traces are sent to nowhere in silence")
+	}
+}
