@@ -125,7 +125,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	}
 	log, err := process.Logger(cmd.ErrOrStderr(), f.level, "text")
 	if err == nil {
-		err = process.Loopback(f.listen)
+		err = f.reachable()
 	}
 	if err != nil {
 		return badInput{err}
@@ -173,6 +173,24 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// reachable says which address up cannot be reached at, or cannot reach.
+func (f *upFlags) reachable() error {
+	if _, err := telemetry.Endpoint(f.traces); err != nil {
+		return fmt.Errorf("--traces: %w", err)
+	}
+	if err := process.Loopback(f.listen); err != nil || f.nats == "" {
+		return err
+	}
+	if err := process.Loopback(f.nats); err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	socket, err := net.Listen("tcp", f.nats) // for the server
+	if err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	return socket.Close()
+}
+
 // choose reads the scenario and keeps the sites that are wanted.
 func (f *upFlags) choose(args []string) (script.Scenario, error) {
 	s, err := f.load(args)
@@ -193,14 +211,28 @@ func (f *upFlags) choose(args []string) (script.Scenario, error) {
 	return s, nil
 }
 
-// clear empties the folder of what an earlier up left, and of nothing else.
+// ownFolder is a file in a folder whose contents are up's to remove.
+const ownFolder = "up.folder"
+
+// clear empties the folder of what an earlier up left, and of nothing else: a
+// federation, say, has sites there with their keys.
 func (f *upFlags) clear() error {
+	at := func(name string) string { return filepath.Join(f.folder, name) }
+	there := func(name string) bool { _, err := os.Lstat(at(name)); return err == nil }
+	own := there(ownFolder)
+	if r, err := journal.Open(at("auction.ledger")); err == nil { // earlier versions left no more
+		own = own || r.Header()["live"] == "up"
+		_ = r.Close()
+	}
 	for _, name := range []string{"nats", "sites", "auction.ledger"} {
-		if err := os.RemoveAll(filepath.Join(f.folder, name)); err != nil {
+		if !own && there(name) {
+			return badInput{fmt.Errorf("--folder: %s was left by no up: name another folder", at(name))}
+		}
+		if err := os.RemoveAll(at(name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return os.WriteFile(at(ownFolder), nil, 0o600)
 }
 
 // run has part of the federation live; if it fails, all ends.

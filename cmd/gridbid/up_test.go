@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/board"
 )
@@ -127,6 +128,10 @@ func collector(t *testing.T) (*httptest.Server, func(service string) bool) {
 	var mu sync.Mutex
 	var got []byte
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/traces" { // as collectors do
+			http.NotFound(w, r)
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		in := io.Reader(r.Body)
@@ -237,4 +242,75 @@ func TestUpThatCannotStartRemovesNothing(t *testing.T) {
 			t.Errorf("up, its folder held %v: what is there is gone: %v", held, err)
 		}
 	}
+}
+
+func TestUpThatCannotBeReachedRemovesNothing(t *testing.T) {
+	folder := t.TempDir()
+	ledger := filepath.Join(folder, "auction.ledger")
+	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for _, flags := range [][]string{{"--nats", socket.Addr().String()}, {"--nats", "0.0.0.0:0"}, {"--nats", "4222"}, {"--traces", "localhost:4318"}} {
+		if err := started(t, append(flags, "--folder", folder)...); !errors.As(err, new(badInput)) {
+			t.Errorf("up %v: %v; want bad input", flags, err)
+		}
+		if _, err := os.Stat(ledger); err != nil {
+			t.Errorf("up %v: what is there is gone: %v", flags, err)
+		}
+	}
+}
+
+// A folder of a federation has sites, too: with the only keys that there are.
+func TestUpRemovesNothingThatNoUpLeft(t *testing.T) {
+	folder, run := t.TempDir(), t.TempDir()
+	key := filepath.Join(folder, "sites", "oslo", "oslo.nk")
+	ledger := filepath.Join(run, "auction.ledger")
+	w, err := journal.Create(ledger, map[string]string{"policy": "auction", "seed": "1"})
+	if err := errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("S"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for file, folder := range map[string]string{key: folder, ledger: run} {
+		if err := started(t, "--folder", folder); !errors.As(err, new(badInput)) {
+			t.Errorf("up in a folder of others: %v; want bad input", err)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("what was no up's is gone: %v", err)
+		}
+	}
+}
+
+func TestUpReplacesWhatAnEarlierUpLeft(t *testing.T) {
+	for _, mark := range []string{ownFolder, "auction.ledger"} {
+		f := upFlags{folder: t.TempDir()}
+		journals := filepath.Join(f.folder, "sites", "oslo")
+		if err := os.MkdirAll(journals, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if mark == ownFolder {
+			if err := os.WriteFile(filepath.Join(f.folder, mark), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if w, err := journal.Create(filepath.Join(f.folder, mark), map[string]string{"live": "up"}); err != nil || w.Leave() != nil {
+			t.Fatal(err)
+		}
+		err := f.clear()
+		if _, there := os.Stat(journals); err != nil || !errors.Is(there, os.ErrNotExist) {
+			t.Errorf("known by %s: %v; what an earlier up left: %v", mark, err, there)
+		}
+	}
+}
+
+// started starts up, which ends at once if it does start.
+func started(t *testing.T, flags ...string) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	up := newUpCommand()
+	up.SetContext(ctx)
+	_, _, err := execute(up, append([]string{"--no-jobs", "--listen", "127.0.0.1:0"}, flags...)...)
+	return err
 }
