@@ -109,3 +109,22 @@ func TestTheLedgerOfAReplayThatWasGivenUpHasNoEnd(t *testing.T) {
 		t.Errorf("its ledger: %v, said %q; want that it was cut off", err, talk)
 	}
 }
+
+// A ledger under a name that no policy has was put there by somebody: a copy, or
+// what a coordinator noted.
+func TestAReplayRemovesNoLedgerButItsOwn(t *testing.T) {
+	run := t.TempDir()
+	old, kept := filepath.Join(run, "auction.ledger"), filepath.Join(run, "00001-20260311T075600.ledger")
+	if err := errors.Join(os.WriteFile(old, nil, 0o644), os.WriteFile(kept, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, talk)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the ledger of an older run: %v; want it gone", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("a ledger that no replay wrote is gone: %v", err)
+	}
+}
