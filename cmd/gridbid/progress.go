@@ -14,16 +14,16 @@ import (
 )
 
 // progress shows how far a replay is: a bar per policy on a terminal, a line
-// per policy elsewhere.
+// per policy elsewhere, and on one that moves no cursor.
 type progress struct {
 	talk io.Writer
-	bars *mpb.Progress // nil: not on a terminal
+	bars *mpb.Progress // nil: not on a terminal that can draw them
 	bar  *mpb.Bar
 }
 
 func newProgress(talk io.Writer, policies []string) *progress {
 	p := &progress{talk: talk}
-	if f, ok := talk.(*os.File); ok && terminal(f) {
+	if f, ok := talk.(*os.File); ok && terminal(f) && os.Getenv("TERM") != "dumb" {
 		p.bars = mpb.New(mpb.WithOutput(talk), mpb.WithWidth(48), mpb.WithRefreshRate(120*time.Millisecond))
 	}
 	return p

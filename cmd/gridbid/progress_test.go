@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"testing"
 	"time"
 
@@ -21,4 +22,21 @@ func TestBarsEndThoughJobsDoNot(t *testing.T) {
 		}
 	}
 	p.stop()
+}
+
+// A terminal that moves no cursor would show what is to move it.
+func TestADumbTerminalGetsLines(t *testing.T) {
+	tty, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a device, as terminals are
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	for term, bars := range map[string]bool{"dumb": false, "xterm": true} {
+		t.Setenv("TERM", term)
+		p := newProgress(tty, []string{"auction"})
+		if (p.bars != nil) != bars {
+			t.Errorf("TERM=%s: bars %v; want %v", term, p.bars != nil, bars)
+		}
+		p.stop()
+	}
 }
