@@ -41,7 +41,8 @@ Protocol over HTTP.
 
 The page is for this machine alone unless --listen names another address; then
 everybody is asked for the token, which is $GRIDBID_PAGE_TOKEN or, without that,
-a new one that is printed.`,
+a new one that is printed. Where $GRIDBID_PAGE_TOKEN is set, everybody is asked for
+it at any address: behind a proxy on this machine, say.`,
 		Example: `  gridbid page
   gridbid page --policy home-fifo --listen 127.0.0.1:8090
   GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
@@ -80,13 +81,14 @@ func page(ctx context.Context, path, listen string, hosts []string, talk io.Writ
 		return badInput{fmt.Errorf("%w; --listen names another address", err)}
 	}
 	defer socket.Close()
-	if at, ok := socket.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
-		if opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN"); opts.Token == "" {
-			opts.Token = rand.Text()
-			fmt.Fprintf(talk, "token: %s\n", opts.Token)
-		} else if len(opts.Token) < 16 {
-			return badInput{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
-		}
+	opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN")
+	at, ok := socket.Addr().(*net.TCPAddr)
+	switch beyond := !ok || !at.IP.IsLoopback(); {
+	case opts.Token == "" && beyond:
+		opts.Token = rand.Text()
+		fmt.Fprintf(talk, "token: %s\n", opts.Token)
+	case opts.Token != "" && len(opts.Token) < 16:
+		return badInput{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
 	}
 	fmt.Fprintf(talk, "page: http://%s\n", socket.Addr())
 	return serve(ctx, socket, web.New(run, opts))

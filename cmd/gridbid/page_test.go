@@ -63,6 +63,7 @@ func fetch(t *testing.T, address, token string) (int, string) {
 }
 
 func TestPageServesTheLedger(t *testing.T) {
+	t.Setenv("GRIDBID_PAGE_TOKEN", "")
 	said, at := serving(t, "127.0.0.1:0")
 	if len(said) != 1 {
 		t.Errorf("page says %q; want its address alone", said)
@@ -81,6 +82,21 @@ func TestPageBeyondThisMachineAsksForAToken(t *testing.T) {
 	}
 	at = strings.Replace(strings.Replace(at, "0.0.0.0", "127.0.0.1", 1), "[::]", "127.0.0.1", 1)
 	for tried, want := range map[string]int{"": 401, token + "x": 401, token: 200} {
+		if code, _ := fetch(t, at+"/at", tried); code != want {
+			t.Errorf("with token %q: %d; want %d", tried, code, want)
+		}
+	}
+}
+
+// A proxy on this machine brings everybody to a loopback address.
+func TestPageAsksForTheTokenThatItWasGiven(t *testing.T) {
+	const token = "0123456789abcdef"
+	t.Setenv("GRIDBID_PAGE_TOKEN", token)
+	said, at := serving(t, "127.0.0.1:0")
+	if strings.Contains(strings.Join(said, " "), token) {
+		t.Errorf("page says %q; want the token kept", said)
+	}
+	for tried, want := range map[string]int{"": 401, token: 200} {
 		if code, _ := fetch(t, at+"/at", tried); code != want {
 			t.Errorf("with token %q: %d; want %d", tried, code, want)
 		}
