@@ -6,14 +6,12 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/gridbid/gridbid/internal/local"
 )
-
-// cookie keeps a browser signed in. It holds a sign of the token, not the token.
-const cookie = "gridbid"
 
 // guard lets pass who may read. A page elsewhere whose name was pointed to this
 // machine (DNS rebinding) is known by the host that it asks for; nothing here
@@ -25,12 +23,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 			http.Error(w, "web: this page is not served under that name; start it with --host NAME", http.StatusMisdirectedRequest)
 		case s.opts.Token == "" && !local.From(r.RemoteAddr):
 			http.Error(w, "web: only this machine is served without a token", http.StatusForbidden)
+		case s.opts.Token != "" && r.URL.Path == "/login":
+			s.login(w, r)
 		case s.opts.Token == "" || s.signedIn(r):
 			next.ServeHTTP(w, r)
-		case r.URL.Path == "/login":
-			s.login(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/":
-			http.Redirect(w, r, "login", http.StatusSeeOther)
+			goOn(w, r, "login")
 		case strings.HasPrefix(r.URL.Path, "/static/"):
 			r.SetPathValue("name", strings.TrimPrefix(r.URL.Path, "/static/"))
 			s.static(w, r) // the looks of the page that asks for the token
@@ -50,10 +48,21 @@ func (s *server) knows(hostport string) bool {
 	return slices.Contains(s.opts.Hosts, host) || s.opts.Token != "" && len(s.opts.Hosts) == 0
 }
 
-func (s *server) sign() string {
+// goOn sends a browser to another page of ours with what its address asks for: a
+// decision and an instant that were sent to somebody are there when he has
+// signed in.
+func goOn(w http.ResponseWriter, r *http.Request, to string) {
+	http.Redirect(w, r, (&url.URL{Path: to, RawQuery: r.URL.RawQuery}).String(), http.StatusSeeOther)
+}
+
+// cookie keeps a browser signed in: its name, and a sign of the token, not the
+// token. Browsers keep cookies by host and not by port, so pages of other tokens
+// on a machine have other names.
+func (s *server) cookie() (name, sign string) {
 	mac := hmac.New(sha256.New, []byte(s.opts.Token))
 	mac.Write([]byte("gridbid page"))
-	return hex.EncodeToString(mac.Sum(nil))
+	sign = hex.EncodeToString(mac.Sum(nil))
+	return "gridbid-" + sign[:8], sign[8:]
 }
 
 func same(a, b string) bool {
@@ -65,26 +74,32 @@ func (s *server) signedIn(r *http.Request) bool {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return same(token, s.opts.Token)
 	}
-	c, err := r.Cookie(cookie)
-	return err == nil && same(c.Value, s.sign())
+	name, sign := s.cookie()
+	c, err := r.Cookie(name)
+	return err == nil && same(c.Value, sign)
 }
 
 // login asks for the token, and keeps the browser signed in that knows it.
 func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	wrong := false
-	if r.Method == http.MethodPost {
+	switch {
+	case r.Method == http.MethodPost:
 		if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 			http.Error(w, "web: sign in on the page itself", http.StatusForbidden)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, 4096)
 		if same(r.PostFormValue("token"), s.opts.Token) {
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.sign(), Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
-			http.Redirect(w, r, "./", http.StatusSeeOther)
+			name, sign := s.cookie()
+			http.SetCookie(w, &http.Cookie{Name: name, Value: sign, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+			goOn(w, r, "./")
 			return
 		}
 		wrong = true
 		w.WriteHeader(http.StatusUnauthorized)
+	case s.signedIn(r): // in another tab
+		goOn(w, r, "./")
+		return
 	}
 	s.render(w, "login", map[string]any{"Tag": s.tag, "Wrong": wrong})
 }

@@ -226,7 +226,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"the feed is locked", locked, "/events", nil, 401},
 		{"a chart is locked", locked, "/chart/day.png", nil, 401},
 		{"mcp is locked", locked, "/mcp", nil, 401},
-		{"a forged cookie", locked, "/at", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie, Value: token}) }, 401},
+		{"a forged cookie", locked, "/at", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "gridbid", Value: token}) }, 401},
 		{"the name that it has", named, "/at", func(r *http.Request) { r.Host = "gridbid.example"; bearer(token)(r) }, 200},
 		{"a name that was given in capitals and with a port", named, "/at", func(r *http.Request) { r.Host = "hub.example:8443"; bearer(token)(r) }, 200},
 		{"another name", named, "/at", func(r *http.Request) { r.Host = "evil.example"; bearer(token)(r) }, 421},

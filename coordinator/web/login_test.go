@@ -1,0 +1,86 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// What was sent to somebody is there when he has signed in, and who is signed in
+// is not asked again.
+func TestSigningInLeadsToWhatWasAskedFor(t *testing.T) {
+	s := finished(t, 3, Options{Token: "0123456789abcdef"})
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	jar := map[string]*http.Cookie{}
+	do := func(method, path string, form url.Values) string {
+		t.Helper()
+		r, _ := http.NewRequest(method, s.URL+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for _, c := range jar {
+			r.AddCookie(c)
+		}
+		a, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		for _, c := range a.Cookies() {
+			jar[c.Name] = c
+		}
+		return fmt.Sprint(a.StatusCode, " ", a.Header.Get("Location"))
+	}
+	const asked = "?d=D-2&q=late+jobs&t=1773230000000"
+	token := url.Values{"token": {"0123456789abcdef"}}
+	for _, step := range []struct {
+		method, path string
+		form         url.Values
+		want         string
+	}{
+		{"GET", "/" + asked, nil, "303 /login" + asked},
+		{"GET", "/login" + asked, nil, "200 "},
+		{"POST", "/login" + asked, url.Values{"token": {"wrong"}}, "401 "},
+		{"POST", "/login" + asked, token, "303 /" + asked},
+		{"GET", "/" + asked, nil, "200 "},
+		{"GET", "/login" + asked, nil, "303 /" + asked},
+		{"GET", "/login", nil, "303 /"},
+		{"POST", "/login", token, "303 /"}, // in another tab
+	} {
+		if got := do(step.method, step.path, step.form); got != step.want {
+			t.Errorf("%s %s: %s; want %s", step.method, step.path, got, step.want)
+		}
+	}
+}
+
+// Two pages on one machine have the same cookies, as browsers do not tell ports
+// apart; who signs in on one stays signed in on the other.
+func TestPagesOfOtherTokensKeepTheirReaders(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	defer client.CloseIdleConnections()
+	var pages []string
+	for _, token := range []string{"0123456789abcdef", "fedcba9876543210"} {
+		s := finished(t, 3, Options{Token: token})
+		pages = append(pages, s.URL)
+		a, err := client.PostForm(s.URL+"/login", url.Values{"token": {token}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+	}
+	for _, page := range pages {
+		a, err := client.Get(page + "/at")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Body.Close(); a.StatusCode != 200 {
+			t.Errorf("signed in on both, %s: %d", page, a.StatusCode)
+		}
+	}
+}
