@@ -84,3 +84,17 @@ func TestPagesOfOtherTokensKeepTheirReaders(t *testing.T) {
 		}
 	}
 }
+
+// A question is answered as it stands or refused, but not cut off and answered as
+// another.
+func TestAQuestionIsNotCutOff(t *testing.T) {
+	s := finished(t, 3, Options{})
+	for much, want := range map[int]string{1000: "read as: carbon used at site oslo", 3000: "at most 2000 bytes"} {
+		q := url.QueryEscape("carbon used" + strings.Repeat(" ", much) + "at site oslo")
+		for _, path := range []string{"/ask?q=", "/?q="} {
+			if _, text := get(t, s.URL+path+q, nil); !strings.Contains(text, want) {
+				t.Errorf("%s with %d blanks in it: want %q in\n%.600s", path, much, want, text)
+			}
+		}
+	}
+}
