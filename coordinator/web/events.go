@@ -66,6 +66,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			send("event: other\ndata: {}\n\n")
 			return
 		case len(fresh) == most:
+		case over && s.run.Err() != nil:
+			send("event: broken\ndata: {}\n\n")
+			return
 		case over:
 			send("event: over\ndata: {}\n\n")
 			return

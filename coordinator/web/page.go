@@ -21,6 +21,7 @@ type view struct {
 	Opts        Options
 	Tag         string
 	Over        bool // the run has been read to its end
+	Broken      bool // it could not be read on
 	First, Last protocol.Time
 	Read        uint64 // messages so far
 	Pinned      bool   // to an instant that was asked for; otherwise the end is followed
@@ -37,7 +38,7 @@ type view struct {
 
 // look reads what the page shows at the instant that a request names.
 func (s *server) look(r *http.Request, more func(*view, *diary.Diary)) (view, error) {
-	v := view{Opts: s.opts, Tag: s.tag, Over: s.isOver()}
+	v := view{Opts: s.opts, Tag: s.tag, Over: s.isOver(), Broken: s.run.Err() != nil}
 	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
 	err = s.run.Look(r.Context(), func(d *diary.Diary) {
 		v.First, v.Last = d.Span()

@@ -417,8 +417,11 @@ func TestARunThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 	s := httptest.NewServer(New(run, Options{}))
 	defer s.Close()
-	if a, text := get(t, s.URL+"/", nil); a.StatusCode != 200 || !strings.Contains(text, "No site has said what it is yet") {
+	if a, text := get(t, s.URL+"/", nil); a.StatusCode != 200 || !strings.Contains(text, "No site has said what it is yet") || !strings.Contains(text, "stands still") {
 		t.Errorf("an empty page: %d\n%.400s", a.StatusCode, text)
+	}
+	if _, text := get(t, s.URL+"/events?after=0", nil); !strings.HasSuffix(text, "event: broken\ndata: {}\n\n") { // and not that it is over
+		t.Errorf("the feed says %q", text)
 	}
 }
 

@@ -170,7 +170,9 @@ function listen() {
     late = true;
     if (!fresh.drawn) fresh.drawn = requestAnimationFrame(draw);
   });
-  events.addEventListener('over', () => { events.close(); run.live = false; delete body.dataset.live; tell('ended'); });
+  const end = (text, cut) => { events.close(); run.live = false; delete body.dataset.live; tell(text, cut); };
+  events.addEventListener('over', () => end('ended'));
+  events.addEventListener('broken', () => end('stands still: it cannot be read on', true));
   events.addEventListener('other', () => { events.close(); location.reload(); });
   let idle = 0;
   setInterval(async () => {
