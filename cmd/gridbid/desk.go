@@ -124,18 +124,22 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 	}
 }
 
-// columns writes rows in columns. What sites and submitters said in them moves no
-// cursor.
+// columns writes rows in columns, which tabs of the format part. What sites and
+// submitters said in them moves no cursor, and no column.
 func columns(w io.Writer, head string, rows func(row func(format string, args ...any))) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(format string, args ...any) {
-		cells := strings.Split(fmt.Sprintf(format, args...), "\t")
+		cells := strings.Split(format, "\t")
 		for i, cell := range cells {
-			cells[i] = phrase.Clean(cell)
+			n := strings.Count(cell, "%")
+			cells[i] = phrase.Clean(fmt.Sprintf(cell, args[:n]...))
+			args = args[n:]
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
-	row("%s", head)
+	if head != "" {
+		row(head)
+	}
 	rows(row)
 	_ = t.Flush() // to memory
 }

@@ -37,6 +37,25 @@ func TestWhatSitesSayMovesNoCursor(t *testing.T) {
 	}
 }
 
+// Nor does a name stand in the column of another thing.
+func TestWhatIsSaidStaysInItsColumn(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		said := `{"id":"train-7","tenant":"vision\tdone\toslo","state":"waiting"}`
+		if r.URL.Path == "/v1/jobs" {
+			said = "[" + said + "]"
+		}
+		_, _ = io.WriteString(w, said)
+	})
+	out, _, err := execute(newJobsCommand(), "--at", at)
+	lines := strings.Split(strings.ReplaceAll(out, "·", "."), "\n")
+	if err != nil || len(lines) != 3 || strings.Index(lines[1], "waiting") != strings.Index(lines[0], "STATE") {
+		t.Errorf("jobs: %v:\n%s\nwant the state in its column", err, out)
+	}
+	if out, _, err := execute(newJobCommand(), "train-7", "--at", at); err != nil || !strings.Contains(out, "vision·done·oslo\n") || !strings.HasPrefix(out, "train-7  ") {
+		t.Errorf("job: %v:\n%s", err, out)
+	}
+}
+
 func TestColumnsStandBelowEachOther(t *testing.T) {
 	var out bytes.Buffer
 	columns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", board.Done) })

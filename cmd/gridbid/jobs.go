@@ -76,7 +76,8 @@ func newJobCommand() *cobra.Command {
 }
 
 func jobCard(w io.Writer, j board.Job) {
-	columns(w, fmt.Sprintf("%s\t%s", j.ID, j.State), func(row func(string, ...any)) {
+	columns(w, "", func(row func(string, ...any)) {
+		row("%s\t%s", j.ID, j.State)
 		row("tenant\t%s", dash(j.Tenant))
 		row("site\t%s %s", dash(j.Site), j.Model)
 		row("gpus\t%d", j.GPUs)
