@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gridbid/gridbid/coordinator/board"
 )
 
@@ -122,8 +124,83 @@ func TestSubmitTellsWhatIsSubmitted(t *testing.T) {
 	if err := os.WriteFile(file, []byte("gpus: 1\nrun: 10m\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := execute(newSubmitCommand(), "-f", file, "-f", file, "--json", "--at", at)
-	if err == nil || !strings.Contains(err.Error(), "--id job-") || !strings.Contains(out, `"id": "job-`) {
-		t.Errorf("submit of two, of which one is taken: %v:\n%s", err, out)
+	out, talk, err := execute(newSubmitCommand(), "-f", file, "-f", file, "--json", "--at", at)
+	if err == nil || !strings.Contains(talk, "--id job-") || !strings.Contains(out, `"id": "job-`) {
+		t.Errorf("submit of two, of which one is taken: %v, %s:\n%s", err, talk, out)
+	}
+}
+
+// By ctrl-C as well: a job whose id nobody was told is submitted twice.
+func TestSubmitTellsWhatIsSubmittedWhenItIsGivenUp(t *testing.T) {
+	for text, want := range map[string]string{
+		"gpus: 1\nrun: 10m\n":              "--id job-",       // its answer does not come
+		"id: train-7\ngpus: 1\nrun: 10m\n": `"id": "train-7"`, // its end does not come
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && r.FormValue("id") == "" {
+				_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			cancel()
+			<-r.Context().Done()
+		})
+		cmd := newSubmitCommand()
+		cmd.SetContext(ctx)
+		cmd.SetIn(strings.NewReader(text))
+		out, talk, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(out+talk, want) {
+			t.Errorf("submit of %q, given up: %v: %s%s; want %s", text, err, out, talk, want)
+		}
+	}
+}
+
+// A job that ran and failed is over, and was not done well.
+func TestWhatFailedIsToldAsThat(t *testing.T) {
+	for said, want := range map[string]string{
+		`{"id":"train-7","state":"done","site":"oslo","failed":"exit code 137"}`:                  "failed: exit code 137",
+		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`: "no-feasible-site no site has 8 GPUs",
+	} {
+		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && r.URL.Path == "/v1/jobs" {
+				_, _ = io.WriteString(w, "["+said+"]")
+				return
+			}
+			_, _ = io.WriteString(w, said)
+		})
+		submit := newSubmitCommand()
+		submit.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
+		for _, cmd := range []*cobra.Command{submit, newJobsCommand()} {
+			args := []string{"--at", at}
+			if cmd == submit {
+				args = append(args, "-f", "-", "--wait")
+			}
+			if out, _, err := execute(cmd, args...); err != nil || !strings.Contains(out, want) {
+				t.Errorf("%s of %s: %v:\n%s", cmd.Name(), said, err, out)
+			}
+		}
+	}
+}
+
+// Who waits for a job waits for the coordinator that takes over, too.
+func TestSubmitWaitsForAnotherCoordinator(t *testing.T) {
+	asked := 0
+	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		switch asked++; {
+		case r.Method == http.MethodPost:
+			_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
+		case asked < 4:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"error":"this coordinator stands by"}`)
+		default:
+			_, _ = io.WriteString(w, `{"id":"train-7","state":"done","site":"oslo"}`)
+		}
+	})
+	cmd := newSubmitCommand()
+	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
+	out, talk, err := execute(cmd, "-f", "-", "--wait", "--at", at)
+	if err != nil || !strings.Contains(out, "train-7  done oslo") || strings.Count(talk, "stands by; asking again") != 1 {
+		t.Errorf("submit --wait: %v:\n%s%s", err, out, talk)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 func newJobsCommand() *cobra.Command {
@@ -45,9 +47,20 @@ func jobTable(w io.Writer, all []board.Job) {
 	columns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
 		for _, j := range all {
 			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dash(j.Tenant), j.State, dash(j.Site), j.GPUs,
-				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(j.Why))
+				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(because(j)))
 		}
 	})
+}
+
+// because says why a job stands as it does: of one that ran, how it failed.
+func because(j board.Job) string {
+	switch {
+	case j.Failed != "":
+		return phrase.Clean("failed: " + j.Failed)
+	case j.State == board.Refused:
+		return phrase.Clean(strings.TrimSpace(j.Why + " " + j.Note))
+	}
+	return phrase.Clean(j.Why)
 }
 
 func dash(s string) string {

@@ -50,31 +50,16 @@ repeated. A job without an id is given one, which is printed.
 			if id != "" && len(files) > 1 {
 				return badInput{errors.New("submit: --id names one job; give one -f")}
 			}
-			var done []board.Job
-			for _, file := range files {
-				j, err := f.submit(cmd, file, id)
-				if err != nil && f.json && len(done) > 0 { // those are submitted
-					err = errors.Join(err, tellJSON(cmd.OutOrStdout(), done))
-				}
-				if err != nil {
-					return err
-				}
-				done = append(done, j)
-				if !f.json {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State)
-				}
-			}
+			done, err := f.submitAll(cmd, files, id)
 			for i := range done {
-				if wait {
-					if err := f.wait(cmd, &done[i]); err != nil {
-						return err
-					}
+				if wait && err == nil {
+					err = f.wait(cmd, &done[i])
 				}
 			}
-			if f.json {
-				return tellJSON(cmd.OutOrStdout(), done)
+			if f.json && (err == nil || len(done) > 0) { // those are submitted, whatever came then
+				err = errors.Join(err, tellJSON(cmd.OutOrStdout(), done))
 			}
-			return nil
+			return err
 		},
 	}
 	f.flags(cmd, false)
@@ -82,6 +67,24 @@ repeated. A job without an id is given one, which is printed.
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended")
 	return cmd
+}
+
+// submitAll submits the jobs of files, and returns those that are.
+func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (done []board.Job, err error) {
+	for _, file := range files {
+		j, err := f.submit(cmd, file, id)
+		if err != nil {
+			return done, err
+		}
+		done = append(done, j)
+		if f.json {
+			continue
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
 
 func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, err error) {
@@ -108,15 +111,16 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 		path += "?id=" + url.QueryEscape(id)
 	}
 	err = f.ask(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
-	if err != nil && !given && !errors.As(err, new(badInput)) {
-		err = fmt.Errorf("%w; it may have been taken: repeat it with --id %s", err, id)
+	if err != nil && !given && !errors.As(err, new(badInput)) { // by ctrl-C, too
+		fmt.Fprintf(cmd.ErrOrStderr(), "the job may have been taken: repeat it with --id %s\n", id)
 	}
 	return j, err
 }
 
-// wait asks until a job has ended.
+// wait asks until a job has ended. A coordinator that went away is waited for, as
+// another may take over.
 func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
-	for was := board.State(""); !j.Over(); {
+	for was, away := board.State(""), false; !j.Over(); {
 		if j.State != was && !f.json {
 			was = j.State
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)
@@ -127,13 +131,21 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
 		case <-time.After(500 * time.Millisecond):
 		}
 		var now board.Job // what it says no longer is not kept
-		if err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now); err != nil {
+		err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now)
+		switch {
+		case err == nil:
+			*j, away = now, false
+		case errors.As(err, new(badInput)) || cmd.Context().Err() != nil:
 			return err
+		case !away:
+			away = true
+			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)
 		}
-		*j = now
 	}
-	if !f.json {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s  %s %s\n", j.ID, j.State, j.Site)
+	if f.json {
+		return nil
 	}
-	return nil
+	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, because(*j)))
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), end)
+	return err
 }
