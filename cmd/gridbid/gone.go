@@ -33,7 +33,7 @@ What you say, and your name, stand in the books.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return fmt.Errorf("site-gone: jobs of %s may run twice if its machines are not off; add --yes if you know that they are", args[0])
+				return badInput{fmt.Errorf("site-gone: jobs of %s may run twice if its machines are not off; add --yes if you know that they are", args[0])}
 			}
 			q := url.Values{"by": {by}, "why": {why}}
 			if end {

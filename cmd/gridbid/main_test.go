@@ -12,7 +12,7 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for _, args := range [][]string{
 		{"no-such-command"}, {"policy", "no-such-command"}, {"version", "--no-such-flag"},
-		{"why"}, {"why", "a", "b"}, {"replay", "a", "b"}, {"bound", "a", "b"}, {"chat", "a"}, {"drain"},
+		{"why"}, {"why", "a", "b"}, {"replay", "a", "b"}, {"bound", "a", "b"}, {"chat", "a"}, {"drain"}, {"site-gone", "oslo"},
 		{"federation", "init"}, {"federation", "add-site"}, {"pack"}, {"pack", "study", "trace.csv"},
 		{"why", "job", "--run", none}, {"ask", "late jobs", "--run", none}, {"chat", "--run", none}, {"page", "--run", none}, {"mcp", "--run", none},
 		{"chart", "day", "--run", none}, {"tap", none}, {"why", "job", "--policy", "a/b"},
