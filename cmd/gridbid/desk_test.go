@@ -58,6 +58,15 @@ func TestWhatIsSaidStaysInItsColumn(t *testing.T) {
 	}
 }
 
+func TestAWaitingWishIsSecondedWhereItWaits(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `[{"waiting":"w-1","by":"ada"}]`)
+	})
+	if out, _, err := execute(newPolicyCommand(), "second", "--at", at); err != nil || !strings.Contains(out, "gridbid policy second w-1 --at "+at) {
+		t.Errorf("policy second: %v:\n%s", err, out)
+	}
+}
+
 func TestColumnsStandBelowEachOther(t *testing.T) {
 	var out bytes.Buffer
 	columns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", board.Done) })

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 		if f.json {
 			return tellJSON(out, waiting)
 		}
-		return showWaiting(cmd, []desk.Waiting{waiting})
+		return showWaiting(cmd, f, []desk.Waiting{waiting})
 	}
 	var p protocol.Policy
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -41,18 +42,22 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	return showPolicy(out, p, f.json)
 }
 
-func showWaiting(cmd *cobra.Command, all []desk.Waiting) error {
+func showWaiting(cmd *cobra.Command, f *deskFlags, all []desk.Waiting) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "nothing waits for a second person")
 		return err
+	}
+	where := ""
+	if f.at != defaultDesk {
+		where = " --at " + f.at
 	}
 	for _, x := range all {
 		fmt.Fprintf(out, "%s  by %s: %q\n", phrase.Clean(x.ID), phrase.Clean(x.By), phrase.Clean(x.Said))
 		for _, t := range x.Told {
 			fmt.Fprintf(out, "  %s\n", phrase.Clean(t))
 		}
-		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s\n", phrase.Clean(x.ID)); err != nil {
+		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", phrase.Clean(x.ID), where); err != nil {
 			return err
 		}
 	}
@@ -79,7 +84,7 @@ another coordinator takes over, or another policy comes into force.`,
 			if f.json {
 				return tellJSON(cmd.OutOrStdout(), all)
 			}
-			return showWaiting(cmd, all)
+			return showWaiting(cmd, &f, all)
 		},
 	}
 	f.flags(cmd, false)
@@ -97,25 +102,8 @@ its start.`,
 		Example: `  gridbid policy person ada --file fed/people.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all []desk.Person
-			text, err := os.ReadFile(file)
-			if err == nil {
-				all, err = desk.ReadPeople(file, text)
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return badInput{fmt.Errorf("policy: %w", err)}
-			}
-			token, p, err := desk.NewPerson(args[0])
+			token, err := addPerson(file, args[0])
 			if err != nil {
-				return badInput{err}
-			}
-			if text, err = json.MarshalIndent(append(all, p), "", "  "); err != nil {
-				return err
-			}
-			if _, err := desk.ReadPeople(file, text); err != nil {
-				return badInput{fmt.Errorf("policy: %w", err)}
-			}
-			if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
@@ -124,4 +112,45 @@ its start.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "people.json", "`FILE` of people")
 	return cmd
+}
+
+// addPerson adds somebody to a file of people, one program at a time, and returns
+// the token. Where that cannot be written the file is what it was.
+func addPerson(file, name string) (token string, err error) {
+	token, p, err := desk.NewPerson(name)
+	if err != nil {
+		return "", badInput{err}
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", badInput{fmt.Errorf("policy: %w", err)}
+	}
+	defer f.Close()
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // where there is such a lock
+	was, err := io.ReadAll(f)
+	if err != nil {
+		return "", fmt.Errorf("policy: %w", err)
+	}
+	var all []desk.Person
+	if len(was) > 0 {
+		all, err = desk.ReadPeople(file, was)
+	}
+	var text []byte
+	if err == nil {
+		text, err = json.MarshalIndent(append(all, p), "", "  ")
+	}
+	if err == nil {
+		_, err = desk.ReadPeople(file, text)
+	}
+	if err != nil {
+		return "", badInput{fmt.Errorf("policy: %w", err)}
+	}
+	put := func(text []byte) error {
+		_, err := f.WriteAt(text, 0)
+		return errors.Join(err, f.Truncate(int64(len(text))), f.Sync())
+	}
+	if err := put(append(text, '\n')); err != nil {
+		return "", errors.Join(fmt.Errorf("policy: %w", err), put(was))
+	}
+	return token, nil
 }

@@ -2,8 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/desk"
 )
 
 // policyInForce has a live coordinator put policies in force: one that one
@@ -65,5 +72,35 @@ func TestPolicySayTellsAndChangesNothing(t *testing.T) {
 	}
 	if _, _, err := execute(newPolicyCommand(), "apply", "../../etc/passwd"); err == nil {
 		t.Error("a path was taken for an id")
+	}
+}
+
+// Tokens are shown once, so none may get lost from the file, whoever else adds one.
+func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "people.json")
+	const many = 20
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			if out, _, err := execute(newPolicyCommand(), "person", fmt.Sprint("ada ", i), "--file", file); err != nil || len(out) < 20 {
+				t.Errorf("person: %v: %q", err, out)
+			}
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if people, err := desk.ReadPeople(file, text); err != nil || len(people) != many {
+		t.Errorf("%d people are in the file: %v; want %d", len(people), err, many)
+	}
+	for _, name := range []string{"ada 1", ""} {
+		if _, _, err := execute(newPolicyCommand(), "person", name, "--file", file); !errors.As(err, new(badInput)) {
+			t.Errorf("person %q: %v; want bad input", name, err)
+		}
+	}
+	if now, err := os.ReadFile(file); err != nil || string(now) != string(text) {
+		t.Errorf("who cannot be added changed the file: %v: %s", err, now)
 	}
 }
