@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -50,7 +51,7 @@ func powercal(args []string, out io.Writer) error {
 	if fs.NArg() == 0 || *runs < 1 || *runs > 100 {
 		return errors.New("want a command after --, and 1 to 100 runs; see cluster-agent powercal --help")
 	}
-	if _, err := os.Stat(filepath.Dir(*file)); err != nil { // before the work: it may take hours
+	if err := writable(*file); err != nil { // before the work: it takes minutes of a GPU
 		return fmt.Errorf("--out: %w", err)
 	}
 	lib, err := nvml.Open(*library)
@@ -106,6 +107,22 @@ func powercal(args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s: %d points on %s\n", *file, len(curve.Points), curve.Device)
 	return nil
+}
+
+// writable says why a file cannot be written. One that is not there is not there
+// afterwards.
+func writable(file string) error {
+	_, err := os.Lstat(file)
+	made := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	err = f.Close()
+	if made {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // parseWatts reads limits, or takes four even steps from the default to the

@@ -20,6 +20,7 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 	}{
 		{[]string{"gpus", "--library", none}, 1, "no NVIDIA driver library"},
 		{[]string{"powercal", "--library", none, "--", "true"}, 1, "no NVIDIA driver library"},
+		{[]string{"powercal", "--library", none, "--out", filepath.Join(none, "curve.json"), "--", "true"}, 1, "--out: open"},
 		{[]string{"powercal", "--library", none}, 1, "want a command after --"},
 		{[]string{"powercal", "--help"}, 0, "measures what a command takes"},
 		{[]string{"guard"}, 1, "want --state"},

@@ -177,6 +177,12 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	if err != nil {
 		return badInput{err}
 	}
+	table := gap{page, "<!-- parity -->\n", "<!-- /parity -->"}
+	if page != "" { // before the work: it takes minutes
+		if _, _, err := table.sides(); err != nil {
+			return badInput{fmt.Errorf("--write: %w", err)}
+		}
+	}
 	var verdicts []pack.Verdict
 	var trace *pack.Trace
 	for i, e := range expected {
@@ -192,14 +198,14 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		}
 		verdicts = append(verdicts, v)
 	}
-	var table bytes.Buffer
-	if err := pack.WriteParity(&table, verdicts); err != nil {
+	var text bytes.Buffer
+	if err := pack.WriteParity(&text, verdicts); err != nil {
 		return err
 	}
 	if page == "" {
-		_, err = out.Write(table.Bytes())
+		_, err = out.Write(text.Bytes())
 	} else {
-		err = replaceBetween(page, "<!-- parity -->\n", "<!-- /parity -->", table.String())
+		err = table.fill(text.String())
 	}
 	if err != nil {
 		return err
@@ -212,16 +218,34 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	return err
 }
 
-// replaceBetween puts text into a file between two marks.
-func replaceBetween(file, begin, end, text string) error {
-	page, err := os.ReadFile(file)
+// A gap is the place between two marks in a page.
+type gap struct{ page, begin, end string }
+
+// sides returns what stands before and after the place, of a page that can be
+// written.
+func (g gap) sides() (before, after string, err error) {
+	file, err := os.OpenFile(g.page, os.O_RDWR, 0)
+	if err != nil {
+		return "", "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return "", "", err
+	}
+	head, rest, ok1 := strings.Cut(string(text), g.begin)
+	_, tail, ok2 := strings.Cut(rest, g.end)
+	if !ok1 || !ok2 {
+		return "", "", fmt.Errorf("%s has no place between %q and %q", g.page, g.begin, g.end)
+	}
+	return head + g.begin, g.end + tail, nil
+}
+
+// fill puts text there.
+func (g gap) fill(text string) error {
+	before, after, err := g.sides()
 	if err != nil {
 		return err
 	}
-	head, rest, ok1 := strings.Cut(string(page), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		return fmt.Errorf("%s has no place between %q and %q", file, begin, end)
-	}
-	return os.WriteFile(file, []byte(head+begin+text+end+tail), 0o644)
+	return os.WriteFile(g.page, []byte(before+text+after), 0o644)
 }

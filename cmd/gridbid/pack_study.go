@@ -68,20 +68,26 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	if err != nil {
 		return badInput{err}
 	}
+	table := gap{f.page, "<!-- study -->\n", "<!-- /study -->"}
+	if f.page != "" { // before the work: it takes minutes
+		if _, _, err := table.sides(); err != nil {
+			return badInput{fmt.Errorf("--write: %w", err)}
+		}
+	}
 	say := func(done, all int, what string) { fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what) }
 	o := pack.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}
 	rows, err := pack.StudyAll(nodes, jobs, pack.Variants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
 	if err != nil {
 		return err
 	}
-	var table bytes.Buffer
-	if err := pack.WriteStudy(&table, rows); err != nil {
+	var text bytes.Buffer
+	if err := pack.WriteStudy(&text, rows); err != nil {
 		return err
 	}
 	if f.page != "" {
-		return replaceBetween(f.page, "<!-- study -->\n", "<!-- /study -->", table.String())
+		return table.fill(text.String())
 	}
-	_, err = out.Write(table.Bytes())
+	_, err = out.Write(text.Bytes())
 	return err
 }
 

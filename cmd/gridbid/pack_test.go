@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,5 +102,44 @@ func TestPackPrintsATable(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("pack printed %s\nwant %q in it", out, want)
 		}
+	}
+}
+
+// What takes minutes does not find out in the end that its page cannot be written.
+func TestAPageWithoutAPlaceIsToldBeforeTheWork(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	nodes, plain := write("openb_node_list_gpu_node.csv", fewNodes), write("plain.md", "no marks\n")
+	trace := write("jobs.csv", "duration_s,num_gpu,gpu_milli,gpu_spec,cpu_milli,mem_mib,qos\n60,1,1000,,1000,1024,LS\n")
+	write("expected_summary.csv", "trace,policy\n")
+	for _, page := range []string{plain, filepath.Join(dir, "none.md")} {
+		for _, args := range [][]string{{"parity", dir}, {"study", trace, "--nodes", nodes}} {
+			_, talk, err := execute(newPackCommand(), append(args, "--write", page)...)
+			if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "--write") || strings.Contains(talk, "pack: ") {
+				t.Errorf("pack %v --write %s: %v, after %q; want bad input before the work", args, page, err, talk)
+			}
+		}
+	}
+}
+
+func TestAGapIsFilledBetweenItsMarks(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	g := gap{page, "<!-- a -->\n", "<!-- /a -->"}
+	if err := os.WriteFile(page, []byte("before <!-- a -->\nold<!-- /a --> after"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"longer than it was\n", "new"} {
+		if err := g.fill(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != "before <!-- a -->\nnew<!-- /a --> after" {
+		t.Errorf("the page holds %q, %v", got, err)
 	}
 }

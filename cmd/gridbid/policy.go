@@ -122,6 +122,9 @@ func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer
 		s.Told = append(s.Told, policy.Class(was, o)+": "+policy.Tell(was, o))
 	}
 	if len(s.Change.Ops) > 0 {
+		if err := folder(wishes); err != nil { // before the day is replayed twice
+			return err
+		}
 		if err := f.impact(ctx, &s, was, talk); err != nil {
 			return err
 		}
@@ -254,9 +257,6 @@ func (s *said) keep() error {
 	sum := sha256.Sum256(raw)
 	s.ID = "p-" + hex.EncodeToString(sum[:3])
 	if raw, err = json.MarshalIndent(s, "", "  "); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(wishes, 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(wishes, s.ID+".json"), append(raw, '\n'), 0o600)

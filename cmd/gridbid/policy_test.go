@@ -75,6 +75,21 @@ func TestPolicySayTellsAndChangesNothing(t *testing.T) {
 	}
 }
 
+// Nothing is replayed for a wish that cannot be kept.
+func TestAWishThatCannotBeKeptIsToldAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GRIDBID_DESK", "")
+	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5"); err != nil {
+		t.Fatalf("replay: %v\n%s", err, talk)
+	}
+	if err := os.WriteFile(wishes, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, talk, err := execute(newPolicyCommand(), "say", "avoid coal at night"); err == nil || strings.Contains(talk, "Replaying") {
+		t.Errorf("say, with a file in the place of wishes: %v, after %q", err, talk)
+	}
+}
+
 // Tokens are shown once, so none may get lost from the file, whoever else adds one.
 func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "people.json")
