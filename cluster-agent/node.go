@@ -79,6 +79,7 @@ func runNode(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	process.Unread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return o.serve(ctx, log)

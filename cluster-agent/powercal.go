@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -26,7 +26,8 @@ const aboutPowercal = `cluster-agent powercal measures what a command takes on o
 limits or clocks, by the GPU's own energy counter, and writes the curve as JSON. The command
 should do the same work each time, for at least some seconds, and the GPU nothing
 else. It is run with CUDA_VISIBLE_DEVICES set to the GPU. Limits are restored in
-the end, also after ctrl-C; after a kill -9, run it again or the agent.
+the end, also after ctrl-C or when the terminal goes; after a kill -9, run it again or
+the agent.
 
   cluster-agent powercal --gpu 0 --watts 500,400,300 --out curve.json -- python train.py --steps 200`
 
@@ -83,7 +84,12 @@ func powercal(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	process.Unread() // limits are put back though nobody reads that
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	curve, err := nvml.Measure(ctx, d, caps, lib.Driver(), nvml.Calibration{
 		Limits: limits, Clocks: clocks, Runs: *runs, Command: fs.Args(), Clock: time.Now,

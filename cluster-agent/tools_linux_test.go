@@ -3,12 +3,16 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/nvml/nvmltest"
 )
@@ -76,5 +80,54 @@ func TestPowercalMeasuresTheGPUOfThatIndexOrNone(t *testing.T) {
 		if code != want.code || !strings.Contains(out.String(), want.says) || (w.GPU[1].Sets > 0) != (gpu == 1) {
 			t.Errorf("powercal --gpu %d = %d, with %d changes of the limit of GPU 1: %s", gpu, code, w.GPU[1].Sets, out.String())
 		}
+	}
+}
+
+// measured names, in the environment, the library of a test that runs powercal in
+// a process of its own.
+const measured = "POWERCAL_LIBRARY"
+
+// Whoever reads what powercal says may go while it measures, and so may its
+// terminal: limits are put back.
+func TestPowercalPutsLimitsBackWhoeverGoes(t *testing.T) {
+	if library := os.Getenv(measured); library != "" {
+		dir := os.Getenv("POWERCAL_FOLDER")
+		os.Exit(run([]string{"powercal", "--library", library, "--watts", "600,500", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
+			"--state", filepath.Join(dir, "limits.json"), "--", "sleep", "0.3"}, os.Stderr))
+	}
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler for the stand-in of the driver's library")
+	}
+	library, w := nvmltest.New(t, 1)
+	w.Real = 1
+	for name, goes := range map[string]func(*exec.Cmd, io.Closer) error{
+		"its reader":   func(_ *exec.Cmd, says io.Closer) error { return says.Close() },
+		"its terminal": func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGHUP) },
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), measured+"="+library, "POWERCAL_FOLDER="+t.TempDir())
+		says, err := cmd.StderrPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(says).ReadString('\n'); err != nil { // of the run without a limit
+			t.Errorf("powercal says nothing: %v", err)
+		}
+		for range 1000 {
+			if time.Sleep(5 * time.Millisecond); w.GPU[0].Limit != 700_000 {
+				break
+			}
+		}
+		if err := goes(cmd, says); err != nil {
+			t.Error(err)
+		}
+		err = cmd.Wait()
+		if w.GPU[0].Limit != 700_000 || w.GPU[0].Sets == 0 {
+			t.Errorf("%s goes: the limit is left at %d mW after %d changes (%v)", name, w.GPU[0].Limit, w.GPU[0].Sets, err)
+		}
+		w.GPU[0].Limit, w.GPU[0].Sets = 700_000, 0
 	}
 }

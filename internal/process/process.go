@@ -51,6 +51,7 @@ func Run(fs *flag.FlagSet, prefix, about string, args []string, check *bool, pre
 		fmt.Fprintf(out, "%s: the configuration is right\n", name)
 		return 0
 	}
+	Unread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends what does not end by the first
@@ -61,6 +62,10 @@ func Run(fs *flag.FlagSet, prefix, about string, args []string, check *bool, pre
 	log.Info("ended")
 	return 0
 }
+
+// Unread has a program live on when nobody reads any more what it says: whoever
+// does may end before it, by the same ctrl-C. Programs that it starts do not.
+func Unread() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // CollectLess has the garbage collector wait until the heap has grown to five
 // times what is in use, unless GOGC says otherwise. A party uses some ten MiB; a
