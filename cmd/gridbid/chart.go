@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,17 +151,26 @@ func writeChart(c scene.Chart, path string, talk io.Writer) (err error) {
 	return nil
 }
 
-// showChart shows a chart in the terminal, if out is one that can.
-func showChart(c scene.Chart, out io.Writer) (bool, error) {
+// shows returns how out shows pictures, if it is a terminal that does.
+func shows(out io.Writer) screen.Protocol {
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return screen.None
+	}
+	return abilities()
+}
+
+// showChart shows a chart in the terminal, if out is one that can.
+func showChart(c scene.Chart, out io.Writer) (bool, error) {
+	by := shows(out)
+	if by == screen.None {
 		return false, nil
 	}
-	columns, _, err := term.GetSize(int(f.Fd()))
+	columns, _, err := term.GetSize(int(out.(*os.File).Fd()))
 	if err != nil || columns < 20 {
 		columns = 80
 	}
-	switch abilities() {
+	switch by {
 	case screen.Kitty:
 		raw, err := c.Draw(720).PNG()
 		if err != nil {
@@ -177,8 +187,9 @@ func showChart(c scene.Chart, out io.Writer) (bool, error) {
 	return false, nil
 }
 
-// abilities asks the terminal that this program was started in.
-func abilities() screen.Protocol {
+// abilities are those of the terminal that this program was started in. It is
+// asked once: what is typed meanwhile is taken for a part of its answer.
+var abilities = sync.OnceValue(func() screen.Protocol {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return screen.None
@@ -195,4 +206,4 @@ func abilities() screen.Protocol {
 	answer := screen.Ask(tty, time.Now().Add(300*time.Millisecond))
 	_ = raw.Control(func(fd uintptr) { err = term.Restore(int(fd), was) })
 	return answer
-}
+})

@@ -77,6 +77,7 @@ func (t *talk) hold(ctx context.Context, in io.Reader) error {
 	f, ok := in.(*os.File)
 	prompt := ok && terminal(f)
 	if prompt {
+		_ = shows(t.out) // before anything is typed
 		fmt.Fprintf(t.talk, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
 	}
 	lines := bufio.NewScanner(until{ctx, in})
