@@ -66,10 +66,11 @@ answer to a question.`,
 
 func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	if f.list {
-		for _, c := range diary.Charts() {
-			fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", c[0], c[1])
-		}
-		return nil
+		return printed(cmd.OutOrStdout(), func(out io.Writer) {
+			for _, c := range diary.Charts() {
+				fmt.Fprintf(out, "%-12s %s\n", c[0], c[1])
+			}
+		})
 	}
 	w, err := f.drawing(args)
 	if err != nil {
@@ -91,8 +92,7 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 			scene.Table
 		}{1, w.Chart, c.Figures()})
 	case f.figures:
-		c.Figures().Write(cmd.OutOrStdout())
-		return nil
+		return printed(cmd.OutOrStdout(), c.Figures().Write)
 	case f.out != "":
 		return writeChart(c, f.out, cmd.ErrOrStderr())
 	}

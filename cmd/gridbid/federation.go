@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,18 +62,18 @@ func (f *federationFlags) print(cmd *cobra.Command, c federationChange) error {
 	if f.json {
 		return tellJSON(cmd.OutOrStdout(), c)
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s\n", strings.TrimSpace(c.Did+" "+c.Name))
-	for _, file := range c.Files {
-		fmt.Fprintf(out, "  %s\n", file)
-	}
-	for _, k := range c.Keys {
-		fmt.Fprintf(out, "  public key %s\n", k)
-	}
-	if c.Next != "" {
-		fmt.Fprintf(out, "next: %s\n", c.Next)
-	}
-	return nil
+	return printed(cmd.OutOrStdout(), func(out io.Writer) {
+		fmt.Fprintf(out, "%s\n", strings.TrimSpace(c.Did+" "+c.Name))
+		for _, file := range c.Files {
+			fmt.Fprintf(out, "  %s\n", file)
+		}
+		for _, k := range c.Keys {
+			fmt.Fprintf(out, "  public key %s\n", k)
+		}
+		if c.Next != "" {
+			fmt.Fprintf(out, "next: %s\n", c.Next)
+		}
+	})
 }
 
 // change opens the federation for one command alone.
@@ -258,22 +259,25 @@ func newFederationShow() *cobra.Command {
 			if flags.json {
 				return tellJSON(cmd.OutOrStdout(), f)
 			}
-			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.URL(), f.Replicas())
-			for _, list := range []struct {
-				what string
-				of   []federation.Member
-			}{{"market", f.Market}, {"site", f.Sites}} {
-				for _, m := range list.of {
-					fmt.Fprintf(out, "%-7s %-20s %s\n", list.what, m.Name, strings.Join(m.Keys, " "))
-				}
-			}
-			for _, r := range f.Revoked {
-				fmt.Fprintf(out, "%-7s %-20s %s since %s\n", "revoked", r.Name, r.Key, r.At.Format(time.RFC3339))
-			}
-			return nil
+			return printed(cmd.OutOrStdout(), func(out io.Writer) { members(out, f) })
 		},
 	}
 	flags.add(cmd)
 	return cmd
+}
+
+// members lists who belongs to a federation, and who did.
+func members(out io.Writer, f *federation.Federation) {
+	fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.URL(), f.Replicas())
+	for _, list := range []struct {
+		what string
+		of   []federation.Member
+	}{{"market", f.Market}, {"site", f.Sites}} {
+		for _, m := range list.of {
+			fmt.Fprintf(out, "%-7s %-20s %s\n", list.what, m.Name, strings.Join(m.Keys, " "))
+		}
+	}
+	for _, r := range f.Revoked {
+		fmt.Fprintf(out, "%-7s %-20s %s since %s\n", "revoked", r.Name, r.Key, r.At.Format(time.RFC3339))
+	}
 }

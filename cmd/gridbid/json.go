@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 
@@ -15,5 +16,13 @@ func tellJSON(out io.Writer, v any) error {
 		return err
 	}
 	_, err = out.Write(append(protocol.Escaped(text), '\n'))
+	return err
+}
+
+// printed writes what say says, and tells whether all of it could be written.
+func printed(out io.Writer, say func(io.Writer)) error {
+	var text bytes.Buffer
+	say(&text)
+	_, err := out.Write(text.Bytes())
 	return err
 }

@@ -135,7 +135,7 @@ func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer
 	if f.asJSON {
 		err = tellJSON(out, s)
 	} else {
-		s.write(out, f.at)
+		err = printed(out, func(out io.Writer) { s.write(out, f.at) })
 	}
 	if err == nil && len(s.Change.Ops) == 0 {
 		return badInput{errors.New("no rule that there is was asked for; `gridbid policy say --help` has examples")}
