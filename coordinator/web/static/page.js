@@ -13,6 +13,7 @@ const run = {
 // made of escaped text; nothing else is ever read as markup.
 async function pieces(url, signal) {
   const answer = await fetch(url, {signal, credentials: 'same-origin'});
+  if (answer.status === 401) location.reload(); // who is signed in no more is asked for the token, and comes back here
   if (!answer.ok && answer.status !== 404) throw new Error(`${answer.status} ${answer.statusText}`);
   return parse(await answer.text());
 }
@@ -157,15 +158,27 @@ function draw() {
   list.querySelector('.none')?.remove();
   for (const li of rows.children) li.classList.add('fresh');
   list.prepend(...rows.childNodes);
-  while (list.childElementCount > 120) list.lastElementChild.remove();
+  while (list.childElementCount > (top > 0 ? 2000 : 120)) list.lastElementChild.remove(); // not under who reads older ones
   if (top > 0) $('feed').scrollTop = top + list.scrollHeight - high; // what is read stays where it is
 }
-let late = false;
+
+// The feed is followed while the page is seen: a browser has six connections to
+// a server for all its tabs, and those that nobody looks at would hold them. It
+// goes on after what came last.
+let events, again, late = false;
 function listen() {
-  const events = new EventSource('events?after=' + run.read);
+  events?.close();
+  clearTimeout(again);
+  if (!run.live || document.hidden) return;
+  events = new EventSource('events?after=' + run.read);
   events.onopen = () => tell('live');
-  events.onerror = () => tell('not reached: trying again', true);
+  events.onerror = () => {
+    tell('not reached: trying again', true);
+    // After an answer that is an error, as of a proxy, the browser does not.
+    if (events.readyState === EventSource.CLOSED) again = setTimeout(listen, 1000);
+  };
   events.addEventListener('decision', e => {
+    run.read = e.lastEventId;
     fresh.rows.push(e.data);
     late = true;
     if (!fresh.drawn) fresh.drawn = requestAnimationFrame(draw);
@@ -174,17 +187,21 @@ function listen() {
   events.addEventListener('over', () => end('ended'));
   events.addEventListener('broken', () => end('stands still: it cannot be read on', true));
   events.addEventListener('other', () => { events.close(); location.reload(); });
-  let idle = 0;
-  setInterval(async () => {
-    if (!run.live || (!late && ++idle < 5) || document.hidden) return;
-    idle = 0; late = false;
-    try {
-      const now = await pieces('at' + (run.pinned ? '?t=' + run.t : ''));
-      for (const id of ['tiles', 'sites']) $(id).replaceChildren(...now.querySelector('#' + id).childNodes);
-      const last = +now.querySelector('#now').dataset.last;
-      if (last) { run.last = last; $('slide').max = last; if (!run.pinned) { run.t = last; $('slide').value = last; show(last); } }
-    } catch { /* the feed says that the server is not reached */ }
-  }, 1000);
+}
+document.addEventListener('visibilitychange', () => { late = true; listen(); });
+
+// What stands beside the feed follows it.
+let idle = 0;
+async function keepUp() {
+  if (!run.live || (!late && ++idle < 5) || document.hidden) return;
+  idle = 0; late = false;
+  try {
+    const now = await pieces('at' + (run.pinned ? '?t=' + run.t : ''));
+    for (const id of ['tiles', 'sites']) $(id).replaceChildren(...now.querySelector('#' + id).childNodes);
+    const {first, last} = now.querySelector('#now').dataset;
+    if (!run.first) run.first = $('slide').min = +first; // nothing had been said
+    if (+last) { run.last = +last; $('slide').max = last; if (!run.pinned) { run.t = +last; $('slide').value = last; show(+last); } }
+  } catch { /* the feed says that the server is not reached */ }
 }
 
 // Older decisions come when the feed is read to its end.
@@ -235,5 +252,5 @@ document.addEventListener('keydown', e => {
 for (const id of ['play', 'speed', 'end', 'theme', 'keys']) $(id).hidden = false;
 let resized;
 new ResizeObserver(() => { clearTimeout(resized); resized = setTimeout(() => fitAll(document), 150); }).observe(body);
-if (run.live) listen();
+if (run.live) { listen(); setInterval(keepUp, 1000); }
 body.dataset.ready = '1';
