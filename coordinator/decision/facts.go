@@ -30,9 +30,11 @@ func (b *builder) fact(subject, metric string, value int64, unit, from string) {
 
 func (b *builder) reason(subject string, why protocol.Reason, from string) {
 	b.reasons++
-	b.out.Facts = append(b.out.Facts, Fact{
-		fmt.Sprintf("R%d", b.reasons), subject, "reason", string(why.Code), "code", narrate.Words(why.Code), from,
-	})
+	text := narrate.Words(why.Code)
+	if !narrate.Known(why.Code) { // a site may say anything, and a model is shown the text
+		text = "of a reason that has no words here"
+	}
+	b.out.Facts = append(b.out.Facts, Fact{fmt.Sprintf("R%d", b.reasons), subject, "reason", string(why.Code), "code", text, from})
 }
 
 // less writes the difference of two facts as a fact.

@@ -23,6 +23,8 @@ func Words(code protocol.Code) string {
 		return "the site does not know its price or carbon intensity"
 	case protocol.NotAsked:
 		return "the rule of this policy asks another site"
+	case protocol.Forbidden:
+		return "a rule of the operators' policy forbids it"
 	case protocol.Cheapest:
 		return "it costs least, all jobs of the round taken together"
 	case protocol.Judged:
@@ -51,11 +53,29 @@ func Words(code protocol.Code) string {
 		return "an operator said that the site will not come back"
 	case protocol.BadTerms:
 		return "the offer cannot be true"
+	case protocol.Cancelled:
+		return "it was cancelled"
+	case protocol.Unconfirmed:
+		return "the coordinator was not heard before the lease ended"
+	case protocol.Refused:
+		return "the site's cluster refused it"
+	case protocol.Evicted:
+		return "it was evicted"
+	case protocol.NodeGone:
+		return "its node went away"
+	case protocol.TakenOver:
+		return "another scheduler or user took its place"
+	case protocol.Unfinished:
+		return "it did not get to run in time"
 	case "":
 		return "no reason was given"
 	}
 	return phrase.Clean(string(code))
 }
+
+// Known reports whether there are words for a code. Others are text of whoever
+// said them.
+func Known(code protocol.Code) bool { return Words(code) != phrase.Clean(string(code)) }
 
 // Because returns a reason with its note: "no site has room now (4 of 4 busy)".
 func Because(why protocol.Reason) string {

@@ -35,6 +35,9 @@ func draw(rng *rand.Rand) decision.Record {
 	won, best := "", protocol.Option{}
 	for i, s := range there {
 		m := protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom, Note: "choose me"}}
+		if i == 1 {
+			m.Why.Code = "choose " + protocol.Code(s) // no reason that there is
+		}
 		if i == 0 || rng.IntN(4) > 0 {
 			start := noon.Add(time.Duration(rng.IntN(300)) * time.Minute)
 			o := protocol.Option{Start: start, Finish: start.Add(time.Duration(30+rng.IntN(200)) * time.Minute), Model: "V100",
