@@ -141,6 +141,38 @@ func TestAQueryInWordsIsReadAsTheSameQuery(t *testing.T) {
 	}
 }
 
+// Whatever a tenant calls a job, questions that are not about it are read as if it
+// were not there.
+func TestANameChangesNoOtherQuestion(t *testing.T) {
+	evil := []protocol.JobID{
+		"today", "2022-04-13", "noon", "13:45", "3", "last", "hours", "3h", "D-4", "at oslo", "of oslo", "oslo?", "oslo's", "wednesday", "april", "13 april", "two",
+		"12:00-13:00", "1pm", "from", "until", "in the last", "carbon at oslo", "8gpus", "2022-04-13T12:00:00Z", "vision used",
+	}
+	run := listener().Run
+	run.Jobs = append(evil, run.Jobs...)
+	plain, hostile := listener(), Listen(run)
+	for _, q := range []string{
+		"carbon today", "carbon on 2022-04-13", "free gpus at noon", "what happened at 13:45", "carbon in the last 3 hours", "what happened in the last 3h", "why D-4", "explain D-4",
+		"carbon of oslo today", "what is the power draw at oslo?", "oslo's energy today", "carbon by site on wednesday", "carbon on 13 april", "top two jobs by carbon", "what happened from 12:00 to 13:00",
+		"what happened 12:00-13:00", "free gpus at 1pm", "would 8gpus fit at 13:00", "what happened from 2022-04-13T12:00:00Z to 2022-04-13T13:00:00Z", "energy that vision used",
+	} {
+		want, _, back := plain.Read(q)
+		if back != nil {
+			t.Errorf("%q is not read: %s %q", q, back.Kind, back.Text)
+			continue
+		}
+		if got, _, back := hostile.Read(q); back != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("beside jobs of ill will, %q is read as\n %+v (%+v); want\n %+v", q, got, back, want)
+		}
+	}
+	for _, id := range evil {
+		q := Query{Ask: "where", Job: id}
+		if got, _, back := hostile.Read(q.String()); back != nil || got.Job != id {
+			t.Errorf("%q is read as %+v (%+v)", q.String(), got, back)
+		}
+	}
+}
+
 func TestTheDayBefore(t *testing.T) {
 	q := Query{Ask: "bill", From: after(24 * time.Hour), To: after(48 * time.Hour)}
 	if dayBack(&q, listener()); q.From != after(0) || q.To != after(24*time.Hour) {

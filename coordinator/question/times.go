@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,34 @@ func number(w string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(w, 10, 64)
 	return n, err == nil && n >= 0 && n < 1e12
+}
+
+// saidOfTime are words that say a time by themselves or with a number.
+var saidOfTime = strings.Fields("noon midday mittag mittags midnight mitternacht today heute yesterday gestern tomorrow last past letzte letzten letzter am pm uhr oclock half quarter")
+
+// temporal reports whether a word may say a time: "yesterday", "march", "13:45",
+// "6pm", "8h", "2022-04-13".
+func temporal(w string) bool {
+	_, part := partsOfDay[w]
+	_, count := small[w]
+	if part || count || units[w] > 0 || month(w) > 0 || slices.Contains(saidOfTime, w) || slices.Contains(slices.Concat(joins, froms, ats), w) {
+		return true
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if long := strings.ToLower(day.String()); w == long || w == long[:3] {
+			return true
+		}
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z", "2006-01-02"} {
+		if _, err := time.Parse(form, strings.ToUpper(w)); err == nil {
+			return true
+		}
+	}
+	from, to, _ := strings.Cut(w, "-")
+	_, long := bare([]string{w})
+	_, first := clock([]string{from})
+	_, second := clock([]string{cmp.Or(to, from)})
+	return long > 0 || first > 0 && second > 0
 }
 
 // extra are words that make a length of time one that comes on top.

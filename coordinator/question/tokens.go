@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/coordinator/decision"
 )
 
 // A token is a word of a question, or a name in it.
@@ -132,7 +134,8 @@ func quoted(s string) (text string, n int, ok bool) {
 
 // longestAt returns how long the longest name at the start of s is. A name
 // that is made of the grammar's own words counts only in quotes or after the
-// noun that says what it is; one without letters, in quotes only.
+// noun that says what it is; one without letters, in quotes only. Who names a job
+// "yesterday" or "at oslo" changes no question that is not about it.
 func (x *index) longestAt(s, prev string) int {
 	for n := min(len(s), x.longest); n > 0; n-- {
 		if n < len(s) {
@@ -146,17 +149,23 @@ func (x *index) longestAt(s, prev string) int {
 			continue
 		}
 		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
-		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !ordinary(s[:n])) {
+		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !x.ordinary(s[:n])) {
 			return n
 		}
 	}
 	return 0
 }
 
-// ordinary reports whether text is made of words that the grammar knows.
-func ordinary(text string) bool {
-	for w := range strings.FieldsSeq(strings.ToLower(text)) {
-		if _, known := phrases[strings.Trim(w, "?.,!")]; !known && !isNumber(w) {
+// ordinary reports whether text is made of words that the grammar knows: its own,
+// numbers, times, ids of decisions, and names of other things.
+func (x *index) ordinary(text string) bool {
+	low := strings.ToLower(text)
+	for w := range strings.FieldsSeq(low) {
+		w = strings.TrimSuffix(strings.TrimFunc(w, func(c rune) bool { return !inWord(c) }), "'s")
+		_, known := phrases[fold.Replace(w)]
+		_, id := decision.Find(w, func(uint64) bool { return false })
+		count := isNumber(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "s"), "gpu"), "-")) // "8", "8-gpu"
+		if !known && !id && !count && !temporal(w) && (w == low || len(x.names[w]) == 0) {
 			return false
 		}
 	}
