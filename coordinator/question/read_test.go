@@ -173,6 +173,29 @@ func TestANameChangesNoOtherQuestion(t *testing.T) {
 	}
 }
 
+// A length of time is read whole, or not at all.
+func TestALengthIsReadWhole(t *testing.T) {
+	l := listener()
+	for q, want := range map[string]Query{
+		"what if train-1 could wait 2 h 30 min":                       {Ask: "slack", Job: "train-1", Long: 150 * time.Minute},
+		"what if train-1 could wait 2 hours and 30 minutes":           {Ask: "slack", Job: "train-1", Long: 150 * time.Minute},
+		"what if train-1 could wait 1 day 2h 5min":                    {Ask: "slack", Job: "train-1", Long: 26*time.Hour + 5*time.Minute},
+		"when should i submit 1 h 30 min in the next 1 day":           {Ask: "best-start", Long: 90 * time.Minute, Within: 24 * time.Hour},
+		"when should i submit a 90 minutes job that can wait 8 h 30m": {},
+		"when should i submit 8 hours in the next 1 day 12 hours":     {Ask: "best-start", Long: 8 * time.Hour, Within: 36 * time.Hour},
+		"what happened in the last 1 hour 30 minutes":                 {Ask: "activity", From: after(90 * time.Minute), To: after(3 * time.Hour)},
+		"what if train-1 could wait 30 min 2 h":                       {},
+	} {
+		got, _, back := l.Read(q)
+		if want.Ask == "" && back == nil {
+			t.Errorf("%q is read as %+v", q, got)
+		}
+		if want.Ask != "" && (back != nil || !reflect.DeepEqual(got, want)) {
+			t.Errorf("%q is read as\n %+v (%+v); want\n %+v", q, got, back, want)
+		}
+	}
+}
+
 func TestTheDayBefore(t *testing.T) {
 	q := Query{Ask: "bill", From: after(24 * time.Hour), To: after(48 * time.Hour)}
 	if dayBack(&q, listener()); q.From != after(0) || q.To != after(24*time.Hour) {

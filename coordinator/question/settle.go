@@ -133,8 +133,11 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
 		q.Number = 0
 	}
-	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" && q.Ask != "slack" {
-		q.Long, q.Within = 0, 0
+	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" {
+		q.Within = 0
+		if q.Ask != "slack" {
+			q.Long = 0
+		}
 	}
 	if q.Decision != 0 {
 		q.Job = ""

@@ -98,14 +98,30 @@ func temporal(w string) bool {
 // extra are words that make a length of time one that comes on top.
 var extra = []string{"more", "extra", "additional", "further", "another", "mehr", "weitere"}
 
-// length reads a duration at the start of words: "6 h", "6h", "a day", "another
-// 6 hours", "6 hours more".
+// length reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
+// "another 6 hours", "6 hours more".
 func length(words []string) (time.Duration, int) {
 	d, n := bare(words)
+	for n > 0 && n < len(words) { // smaller units go on
+		at := n
+		if slices.Contains([]string{"and", "und"}, words[n]) {
+			at++
+		}
+		rest, used := bare(words[at:])
+		if used == 0 || unitOf(words[at+used-1]) >= unitOf(words[n-1]) {
+			break
+		}
+		d, n = d+rest, at+used
+	}
 	if n > 0 && n < len(words) && slices.Contains(extra, words[n]) && !slices.Contains(words[n:], "than") {
 		n++
 	}
 	return d, n
+}
+
+// unitOf returns the unit of a length of time by its last word: "h", "6h".
+func unitOf(word string) time.Duration {
+	return units[strings.TrimLeft(word, "0123456789-")]
 }
 
 func bare(words []string) (time.Duration, int) {
