@@ -26,7 +26,8 @@ func (w *when) ofDay(l *Listener, words []string) int {
 		a, both := clock([]string{from})
 		b, last := clock([]string{to})
 		if both == 1 && last == 1 {
-			w.instants = append(w.instants, instant{clock: a}, instant{clock: b})
+			w.instants = append(w.instants, instant{clock: a, half: halved(from)}, instant{clock: b, half: halved(to)})
+			w.dash = true
 			return 1
 		}
 	}
@@ -38,10 +39,17 @@ func (w *when) ofDay(l *Listener, words []string) int {
 	}
 	at, n := clock(words)
 	if n > 0 {
-		w.instants = append(w.instants, instant{clock: at})
+		w.instants = append(w.instants, instant{clock: at, half: halved(words[n-1])})
 	}
 	return n
 }
+
+// halved reports whether a time of day ends with which half of the day it is in.
+func halved(word string) bool {
+	return slices.ContainsFunc(halves, func(h string) bool { return strings.HasSuffix(word, h) })
+}
+
+var halves = []string{"am", "pm", "a.m", "p.m"}
 
 // joins stand between two hours; marks, behind them.
 var (
@@ -81,7 +89,7 @@ func (w *when) hours(words []string) int {
 				return 0
 			}
 			n = 1
-		} else if strings.HasSuffix(words[2+n], "pm") && h < 12*time.Hour && h+12*time.Hour < to {
+		} else if last := words[2+n]; halved(last) && strings.Contains(last, "p") && h < 12*time.Hour && h+12*time.Hour < to {
 			h += 12 * time.Hour
 		}
 		w.instants = append(w.instants, instant{clock: h}, instant{clock: to})
@@ -101,7 +109,7 @@ func clock(words []string) (time.Duration, int) {
 		return ""
 	}
 	half := ""
-	for _, mark := range []string{"am", "pm", "a.m", "p.m"} {
+	for _, mark := range halves {
 		if cut, ok := strings.CutSuffix(text, mark); ok && cut != "" {
 			text, half = cut, mark
 		} else if next(1) == mark {

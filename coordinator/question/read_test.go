@@ -196,6 +196,25 @@ func TestALengthIsReadWhole(t *testing.T) {
 	}
 }
 
+// Who says "from 2 to 4 p.m." means the afternoon twice. Beside a clock of 24 hours
+// it may be meant of one.
+func TestAHalfOfTheDayIsOfBothHours(t *testing.T) {
+	l := listener()
+	for _, q := range []string{"what happened from 1 to 2 p.m.", "what happened from 1 to 2 pm", "what happened between 1 pm and 2 pm", "what happened 13:00-14:00"} {
+		if got, _, back := l.Read(q); back != nil || got.From != after(time.Hour) || got.To != after(2*time.Hour) {
+			t.Errorf("%q is read as %+v (%+v)", q, got, back)
+		}
+	}
+	for _, q := range []string{"what happened from 1:30 to 2:30 pm", "what happened 1:30-2:30pm", "what happened between 1:30 and 2:30 p.m."} {
+		if got, _, back := l.Read(q); back == nil {
+			t.Errorf("%q is read as %s to %s", q, got.From, got.To)
+		}
+	}
+	if got, _, back := l.Read("what happened from 9:00 to 2 pm"); back != nil || got.From != after(-3*time.Hour) || got.To != after(2*time.Hour) {
+		t.Errorf("9:00 to 2 pm is read as %+v (%+v)", got, back)
+	}
+}
+
 func TestTheDayBefore(t *testing.T) {
 	q := Query{Ask: "bill", From: after(24 * time.Hour), To: after(48 * time.Hour)}
 	if dayBack(&q, listener()); q.From != after(0) || q.To != after(24*time.Hour) {

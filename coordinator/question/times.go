@@ -33,6 +33,7 @@ var partsOfDay = map[string]part{
 type instant struct {
 	day   protocol.Time
 	clock time.Duration
+	half  bool // "am" or "pm" was said with it
 }
 
 var months = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
@@ -183,13 +184,13 @@ func (w *when) time(l *Listener, words []string) int {
 	}
 	if t, err := time.Parse(time.RFC3339, strings.ToUpper(first)); err == nil {
 		at := protocol.At(t)
-		w.instants = append(w.instants, instant{at.Floor(24 * time.Hour), at.Sub(at.Floor(24 * time.Hour))})
+		w.instants = append(w.instants, instant{day: at.Floor(24 * time.Hour), clock: at.Sub(at.Floor(24 * time.Hour))})
 		return 1
 	}
 	for _, form := range []string{"2006-01-02t15:04", "2006-01-02t15:04z"} {
 		if t, err := time.Parse(form, first); err == nil {
 			at := protocol.At(t)
-			w.instants = append(w.instants, instant{at.Floor(24 * time.Hour), at.Sub(at.Floor(24 * time.Hour))})
+			w.instants = append(w.instants, instant{day: at.Floor(24 * time.Hour), clock: at.Sub(at.Floor(24 * time.Hour))})
 			return 1
 		}
 	}
@@ -298,6 +299,8 @@ func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
 		return 0, 0, 0, false
 	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
 		return 0, 0, 0, false
+	case len(w.instants) == 2 && w.halfSaid():
+		return 0, 0, 0, false
 	case len(w.instants) == 2:
 		from, to = fix(w.instants[0]), fix(w.instants[1])
 		if w.instants[1] == (instant{}) { // until midnight
@@ -322,3 +325,11 @@ func (w *when) early() bool {
 		return i.clock >= 12*time.Hour || late < w.part.from || late > w.part.to
 	})
 }
+
+// halfSaid reports whether "pm" stands with the second of two instants alone, and
+// may be meant of both: from 2:30 to 4 pm.
+func (w *when) halfSaid() bool {
+	first, second := w.instants[0], w.instants[1]
+	return second.half && !first.half && first.day == 0 && first.clock > 0 && first.clock < 12*time.Hour && first.clock+12*time.Hour < second.clock
+}
+
