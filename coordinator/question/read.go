@@ -93,7 +93,7 @@ func (l *Listener) into(question string, r *reading) (Query, *Back) {
 		return Query{}, l.unknownWords(r.unknown)
 	}
 	at, from, to, ok := r.when.window(l)
-	if !ok {
+	if !ok || r.when.loose(question) {
 		return Query{}, unclear("The times in the question do not make one time or one window. Say \"at 13:45\", \"on 2026-03-11\", or \"from 12:00 to 14:00\".")
 	}
 	r.slots.At, r.slots.From, r.slots.To = at, from, to

@@ -215,6 +215,19 @@ func TestAHalfOfTheDayIsOfBothHours(t *testing.T) {
 	}
 }
 
+// Two times are no stretch of time, unless the question says so.
+func TestTwoTimesAreTwo(t *testing.T) {
+	l := listener()
+	for q, read := range map[string]bool{
+		"what happened at 12:00 and 14:00": false, "carbon on 11 april and 13 april": false, "carbon on 12 april and 13 april": true,
+		"what happened between 12:00 and 14:00": true, "carbon and energy from 12:00 to 14:00": true, "carbon and energy 12:00-14:00": true, "carbon from 11 april to 13 april": true,
+	} {
+		if got, _, back := l.Read(q); (back == nil) != read {
+			t.Errorf("%q: %+v (%+v); want it read: %v", q, got, back, read)
+		}
+	}
+}
+
 func TestTheDayBefore(t *testing.T) {
 	q := Query{Ask: "bill", From: after(24 * time.Hour), To: after(48 * time.Hour)}
 	if dayBack(&q, listener()); q.From != after(0) || q.To != after(24*time.Hour) {

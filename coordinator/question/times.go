@@ -17,6 +17,7 @@ type when struct {
 	back     time.Duration // "in the last 3 hours"
 	spans    []time.Duration
 	part     *part
+	dash     bool     // "12:00-14:00"
 	said     []string // defaults that were used
 }
 
@@ -333,3 +334,15 @@ func (w *when) halfSaid() bool {
 	return second.half && !first.half && first.day == 0 && first.clock > 0 && first.clock < 12*time.Hour && first.clock+12*time.Hour < second.clock
 }
 
+// loose reports whether two times that a question says are two, and no stretch from
+// the one to the other: "at 12:00 and 14:00". A day and the next are both.
+func (w *when) loose(question string) bool {
+	if len(w.instants) != 2 && (len(w.days) != 2 || w.days[1].Sub(w.days[0]) == 24*time.Hour) {
+		return false
+	}
+	words := strings.Fields(strings.ToLower(question))
+	has := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(s string) bool { return slices.Contains(words, s) })
+	}
+	return has("and", "und") && !has(froms...) && !has("to", "until", "till", "bis", "through", "-", "–") && !w.dash
+}
