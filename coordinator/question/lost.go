@@ -98,6 +98,9 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	if r.slots.Within != 0 && q.Within == 0 {
 		names = append(names, "the length of time")
 	}
+	if q.Ask == "jobs" && q.To != 0 && (r.said.has("end") || r.said.has("start")) { // jobs count where they arrived
+		names = append(names, "when they started or ended")
+	}
 	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) {
 		names = append(names, "one of the quantities")
 	}

@@ -228,6 +228,22 @@ func TestTwoTimesAreTwo(t *testing.T) {
 	}
 }
 
+// What would be answered by another count, or in another unit, is given back.
+func TestWhatIsCountedOtherwiseIsGivenBack(t *testing.T) {
+	l := listener()
+	for _, q := range []string{
+		"how many jobs ended from 12:00 to 13:00", "how many jobs started on 2022-04-13", "which jobs of vision finished today",
+		"would train-1 change at a carbon price of 200 $/kg", "what if the carbon price were 200 €/kg",
+	} {
+		if got, _, back := l.Read(q); back == nil {
+			t.Errorf("%q is read as %q", q, got.String())
+		}
+	}
+	if got, _, back := l.Read("how many jobs ended"); back != nil || got.Ask != "jobs" {
+		t.Errorf("over the whole record it is told how many ended; read as %+v (%+v)", got, back)
+	}
+}
+
 func TestTheDayBefore(t *testing.T) {
 	q := Query{Ask: "bill", From: after(24 * time.Hour), To: after(48 * time.Hour)}
 	if dayBack(&q, listener()); q.From != after(0) || q.To != after(24*time.Hour) {

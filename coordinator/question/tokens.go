@@ -22,7 +22,7 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
-var curly = strings.NewReplacer("$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
+var curly = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
 	"’", "'", "‘", "'", "“", `"`, "”", `"`)
 
 // shorten makes long words of the shortened ones.
