@@ -162,6 +162,16 @@ func (l *Listener) hasty(r *reading, f rule) (Query, *Back) {
 	return Query{}, a
 }
 
+// splits returns by how many things a question splits what it asks for.
+func (r *reading) splits() (n int) {
+	for _, by := range []string{"bysite", "bytenant", "byhour", "byjob"} {
+		if r.said.has(by) {
+			n++
+		}
+	}
+	return n
+}
+
 // quantities returns of how many sums a question speaks.
 func (r *reading) quantities() (n int) {
 	for _, m := range []string{"carbon", "energy", "cost"} {

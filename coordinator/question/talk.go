@@ -2,6 +2,7 @@ package question
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,8 +157,8 @@ func (t *Talk) changed(l *Listener, question string) (Query, bool) {
 // says nothing that it has a place for.
 func (t *Talk) swapped(l *Listener, words string) (Query, bool) {
 	r := &reading{}
-	if back := r.read(l, l.index.split(words)); t.last.Ask == "" || back != nil || len(r.unknown) > 0 {
-		return Query{}, false
+	if back := r.read(l, l.index.split(words)); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.quantities() > 1 || r.splits() > 1 {
+		return Query{}, false // of two, one would be dropped
 	}
 	q := t.last
 	for _, word := range r.said {
@@ -169,14 +170,18 @@ func (t *Talk) swapped(l *Listener, words string) (Query, bool) {
 		return Query{}, false
 	}
 	again, _, back := l.Read(q.String())
-	return q, back == nil && again.String() == q.String() && q.String() != t.last.String()
+	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
 }
 
 // swap puts one word's meaning into a query; false if it changes nothing there.
 func swap(q *Query, l *Listener, word []string, r *reading) bool {
+	if slices.Contains(word, "now") {
+		q.At = 0
+		return q.To == 0
+	}
 	for _, c := range word {
 		switch c {
-		case "_", "which", "now":
+		case "_", "which":
 			return true
 		case "SITE":
 			q.Site = r.slots.Site
