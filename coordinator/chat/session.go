@@ -49,6 +49,9 @@ func (s *Session) alone(text string) Answer {
 		return *given(back)
 	}
 	a := s.log.Answer(s.log.settled(q))
+	if a.Kind == "ambiguous" {
+		s.talk.Offered(a.Readings)
+	}
 	if a.Query != nil && (a.Kind == "answer" || a.Kind == "absent" || a.Kind == "refused") {
 		s.talk.After(*a.Query)
 	}

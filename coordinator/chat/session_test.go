@@ -66,6 +66,10 @@ func TestANumberChoosesAReading(t *testing.T) {
 	if b := s.Ask("2"); b.Kind == "answer" {
 		t.Error("a number chose among readings that are no longer offered")
 	}
+	a = s.Ask("what if the carbon price were 250 from 12:10 to 12:30") // given back by who answers, not by who reads
+	if b := s.Ask("1"); len(a.Readings) != 1 || b.Query == nil || b.Query.String() != a.Readings[0] {
+		t.Errorf("of %q, 1 is read as %+v", a.Readings, b.Query)
+	}
 }
 
 // What a session answers can be asked again alone.
