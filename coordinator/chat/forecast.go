@@ -158,11 +158,24 @@ func (l *Log) forecastError(q question.Query, a *Answer) {
 	}
 }
 
+// mean returns the mean carbon intensity of a run: each hour counts by how much of
+// it the run takes.
+func (o outlook) mean(from protocol.Time, long time.Duration) (int64, bool) {
+	sum, to := 0.0, from.Add(max(long, time.Minute))
+	for h := from.Floor(time.Hour); h < to; h = h.Add(time.Hour) {
+		v, ok := value(o, o.Carbon, h)
+		if !ok {
+			return 0, false
+		}
+		sum += float64(float64(v) * float64(min(h.Add(time.Hour), to)-max(h, from)))
+	}
+	return int64(sum / float64(to-from)), true
+}
+
 // bestStart finds the start with the least mean carbon over a run.
 func (l *Log) bestStart(q question.Query, a *Answer) {
 	at := l.moment(q, a)
-	a.assume(fmt.Sprintf("a run of %s, started on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", phrase.Span(q.Long), phrase.Span(q.Within)))
-	hours := int(max(1, q.Long/time.Hour))
+	a.assume(fmt.Sprintf("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", phrase.Span(q.Long), phrase.Span(q.Within)))
 	a.Chart = l.outlooks("", false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
@@ -171,20 +184,9 @@ func (l *Log) bestStart(q question.Query, a *Answer) {
 		if !ok {
 			continue
 		}
-		mean := func(from protocol.Time) (int64, bool) {
-			var sum int64
-			for i := range hours {
-				v, ok := value(o, o.Carbon, from.Add(time.Duration(i)*time.Hour))
-				if !ok {
-					return 0, false
-				}
-				sum += int64(v)
-			}
-			return sum / int64(hours), true
-		}
 		least, when, found := int64(0), protocol.Time(0), false
-		for h := at.Floor(time.Hour); h.Add(q.Long) <= at.Floor(time.Hour).Add(q.Within); h = h.Add(time.Hour) {
-			if v, ok := mean(h); ok && (!found || v < least) {
+		for h := at; h.Add(q.Long) <= at.Add(q.Within); h = h.Floor(time.Hour).Add(time.Hour) {
+			if v, ok := o.mean(h, q.Long); ok && (!found || v < least) {
 				least, when, found = v, h, true
 			}
 		}
@@ -192,7 +194,7 @@ func (l *Log) bestStart(q question.Query, a *Answer) {
 			continue
 		}
 		now := "not known"
-		if v, ok := mean(at.Floor(time.Hour)); ok {
+		if v, ok := o.mean(at, q.Long); ok {
 			now = grams(protocol.Milligrams(v))
 			a.figure("site/"+s, "at-once", v, "milligrams-per-kwh")
 		}

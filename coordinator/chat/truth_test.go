@@ -306,3 +306,28 @@ func TestABlockIsNoLargerThanWhatIsFree(t *testing.T) {
 		t.Errorf("1 GPU: %q", a.Text)
 	}
 }
+
+// The mean of a run of an hour and a half counts the second hour by half; and nobody
+// can start in the past.
+func TestTheBestStartIsOfTheWholeRun(t *testing.T) {
+	s := &stage{now: after(45 * time.Minute)}
+	s.hello("oslo")
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Offer{Round: 1, Grid: protocol.Outlook{
+		From: noon, Carbon: []protocol.Milligrams{10_000, 100_000, 1_000, 50_000, 50_000, 50_000}, Price: make([]protocol.Microdollars, 6),
+	}})
+	a := s.log().Ask("when should i submit 90 minutes in the next 5 hours")
+	for name, want := range map[string]int64{
+		"best-start": int64(after(2 * time.Hour)), "mean-intensity": (60*1_000 + 30*50_000) / 90, "at-once": (15*10_000 + 60*100_000 + 15*1_000) / 90,
+	} {
+		if got := figure(t, a, "site/oslo", name); got != want {
+			t.Errorf("%s: %d; want %d: %q", name, got, want, a.Text)
+		}
+	}
+	s = &stage{now: after(45 * time.Minute)}
+	s.hello("oslo")
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Offer{Round: 1, Grid: protocol.Outlook{From: noon, Carbon: []protocol.Milligrams{1_000, 9_000, 9_000}}})
+	if got := figure(t, s.log().Ask("when should i submit 1 hour in the next 2 hours"), "site/oslo", "best-start"); got != int64(s.now) {
+		t.Errorf("asked at 12:45, start at %s", protocol.Time(got))
+	}
+}
+
