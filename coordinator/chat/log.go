@@ -68,8 +68,8 @@ type decline struct {
 // A site is what one site said of itself.
 type site struct {
 	heard    protocol.Time // its last message
-	pools    []protocol.Pool
-	outlooks []outlook // the first and the last of each hour, as said
+	pools    []pools       // as it became another
+	outlooks []outlook     // the first and the last of each hour, as said
 	meters   []protocol.Meter
 	scrapped []scrap // where they change
 	tells    bool    // it has ever said of idle GPUs
@@ -78,6 +78,12 @@ type site struct {
 type outlook struct {
 	at protocol.Time
 	protocol.Outlook
+}
+
+// pools are what a site consists of, as it said.
+type pools struct {
+	at  protocol.Time
+	all []protocol.Pool
 }
 
 // New returns an empty Log. Totals are the figures of all policies that were
@@ -128,7 +134,10 @@ func (l *Log) Add(m protocol.Message) {
 			h.declines = append(h.declines, decline{m.At, from, b.Epoch, b.Why})
 		}
 	case protocol.Hello:
-		l.site(b.Site).pools = b.Pools
+		s := l.site(b.Site)
+		if n := len(s.pools); n == 0 || !slices.Equal(s.pools[n-1].all, b.Pools) {
+			s.pools = append(s.pools, pools{m.At, b.Pools})
+		}
 	case protocol.Meter:
 		l.site(from).meters = append(l.site(from).meters, b)
 	case protocol.Offer:

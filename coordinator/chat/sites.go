@@ -133,6 +133,17 @@ type stock struct {
 	untold      bool // on which devices some of it is held: block is what there can be at most
 }
 
+// poolsAt returns what a site consisted of at an instant: as it last said until
+// then, or else as it said first.
+func (s *site) poolsAt(at protocol.Time) (all []protocol.Pool) {
+	for i, p := range s.pools {
+		if i == 0 || p.at <= at {
+			all = p.all
+		}
+	}
+	return all
+}
+
 // stocks counts what runs hold at an instant against what sites said they have.
 // GPUs of a pool are taken to be spread evenly over its nodes.
 func (l *Log) stocks(q question.Query, at protocol.Time) (all []stock) {
@@ -140,7 +151,7 @@ func (l *Log) stocks(q question.Query, at protocol.Time) (all []stock) {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
-		for _, p := range l.sites[site].pools {
+		for _, p := range l.sites[site].poolsAt(at) {
 			if p.GPUs == 0 || p.Nodes == 0 {
 				continue
 			}

@@ -33,8 +33,14 @@ func begun(r record.JobRecord) (stint, bool) {
 	return stint{}, false
 }
 
-// stintAt returns the stint in which a job is on its devices at an instant.
+// stintAt returns the stint in which a job is on its devices at an instant. One
+// that was lost later held them too.
 func stintAt(r record.JobRecord, when protocol.Time) (stint, bool) {
+	for i := range r.Lost {
+		if x := &r.Lost[i]; x.Started <= when && when < x.Exited.At {
+			return stint{rec: r, run: x, over: true}, true
+		}
+	}
 	for _, s := range stints(r) {
 		if s.run.Started <= when && (!s.over || when < s.run.Ended) {
 			return s, true

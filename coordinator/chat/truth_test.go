@@ -331,3 +331,35 @@ func TestTheBestStartIsOfTheWholeRun(t *testing.T) {
 	}
 }
 
+// At an instant a site has the nodes that it said it had then, and a job that was
+// lost later holds its GPUs.
+func TestWhatWasFreeIsAsItWasThen(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	j := task("train-1", "vision")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(1, j)
+	s.offer("oslo", 1, j.ID, "", option(0, 2, 100))
+	s.award("oslo", 1, j, option(0, 2, 100), "o1", []int{0, 1}, 0)
+	s.say(protocol.Agent("oslo"), protocol.Hands("oslo"), protocol.Launch{Job: j, Epoch: s.epoch, Node: "o1", Devices: []int{0, 1}, Model: "V100", Run: time.Hour})
+	s.say(protocol.Hands("oslo"), protocol.Agent("oslo"), protocol.Started{Job: j.ID, Epoch: s.epoch})
+	s.now = after(30 * time.Minute)
+	why := protocol.Reason{Code: protocol.NodeGone}
+	s.say(protocol.Hands("oslo"), protocol.Agent("oslo"), protocol.Lost{Job: j.ID, Epoch: s.epoch, Why: why})
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: s.epoch, Why: why})
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: 4, CPU: 32_000, Memory: 1 << 17}}})
+	s.now = after(time.Hour)
+	s.say(protocol.Coordinator, "", protocol.Call{Round: 2, Closes: s.now})
+	l := s.log()
+	for at, want := range map[string][2]int64{"12:15": {6000, 8000}, "12:45": {4000, 4000}} {
+		a := l.Ask("free gpus at " + at)
+		if free, all := figure(t, a, "run", "free"), figure(t, a, "run", "all"); free != want[0] || all != want[1] {
+			t.Errorf("at %s: %d of %d free; want %d of %d", at, free, all, want[0], want[1])
+		}
+	}
+	for at, want := range map[string]int64{"12:15": 0, "12:45": 1} {
+		if got := figure(t, l.Ask("which jobs were waiting at "+at), "run", "waiting"); got != want {
+			t.Errorf("at %s: %d waiting; want %d", at, got, want)
+		}
+	}
+}
