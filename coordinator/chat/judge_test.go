@@ -68,3 +68,21 @@ func TestAJudgesPartIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A site that says it asked the judge has asked nobody, and no decision was left to
+// one.
+func TestOnlyTheCoordinatorAsksAJudge(t *testing.T) {
+	s := day()
+	s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Ask{Round: 2, Job: "train-1", Choices: []protocol.Choice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
+	l := s.log()
+	for _, q := range []string{"was train-1 arbitrated", "what did arbitration cost", "why train-1"} {
+		a := l.Ask(q)
+		if text := strings.Join(a.Text, " "); strings.Contains(text, "judge was asked") || strings.Contains(text, "asked 1 time") {
+			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
+		}
+	}
+	id := l.deciding("train-1")
+	if d, ok := l.Decision(id); !ok || d.Path != "rule" {
+		t.Errorf("%s went by %q; want the rule", cite(id), d.Path)
+	}
+}

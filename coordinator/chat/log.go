@@ -103,7 +103,6 @@ func (l *Log) Add(m protocol.Message) {
 	}
 	l.listener, l.kept = nil, nil
 	l.book.Add(m)
-	l.hinted(m)
 	if again.Heard(m) {
 		l.said = append(l.said, m)
 	}
@@ -113,6 +112,7 @@ func (l *Log) Add(m protocol.Message) {
 	if !m.Proper() { // the market heard it, and nobody else is to
 		return
 	}
+	l.hinted(m)
 	l.span.add(m)
 	from := m.From.Site()
 	if m.From == protocol.Agent(from) {
