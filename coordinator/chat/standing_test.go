@@ -226,3 +226,22 @@ func TestAWrongClockIsNotTheTime(t *testing.T) {
 		t.Errorf("with a job of next year: %s %q", a.Kind, a.Text)
 	}
 }
+
+// A site that gave a job back by a clock that is ahead keeps it from nobody who was
+// given it since.
+func TestAJobIsGivenToWhoHasIt(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo", "lyon")
+	j := task("train-1", "vision")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.award("oslo", 1, j, option(time.Hour, 1, 50), "", nil, 0)
+	s.now = after(10 * time.Minute)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: 1, Why: protocol.Reason{Code: protocol.RoomGone}})
+	s.now = after(5 * time.Minute)
+	s.award("lyon", 2, j, option(time.Hour, 1, 50), "", nil, 0)
+	s.now = after(20 * time.Minute)
+	s.call(3)
+	if a := s.log().Ask("which jobs are waiting at lyon"); figure(t, a, "run", "waiting") != 1 {
+		t.Errorf("%q", a.Text)
+	}
+}
