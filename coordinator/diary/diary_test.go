@@ -442,3 +442,31 @@ func TestASiteSpeaksForItselfAlone(t *testing.T) {
 		t.Errorf("the record has the sites %+v", all)
 	}
 }
+
+// One site whose clock is years ahead does not put off what all others say after it
+// in a federation that runs: the sums of now are of now.
+func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
+	mouths := make(map[protocol.Party]*protocol.Mouth)
+	d := diary.New(nil)
+	say := func(who protocol.Party, at protocol.Time, b protocol.Body) {
+		if mouths[who] == nil {
+			mouths[who] = &protocol.Mouth{Who: who}
+		}
+		d.Add(mouths[who].Say(at, protocol.Coordinator, b))
+	}
+	now := diarytest.Midnight
+	idle := func(carbon protocol.Milligrams) protocol.Meter {
+		return protocol.Meter{Hour: now.Floor(time.Hour), Idle: protocol.Bill{Carbon: carbon}}
+	}
+	say(protocol.Clerk, now, protocol.Heard{Life: 1})
+	say(protocol.Agent("oslo"), now, idle(1))
+	say(protocol.Agent("bern"), now.Add(10*365*24*time.Hour), idle(10))
+	now = now.Add(time.Hour)
+	say(protocol.Agent("oslo"), now, idle(100))
+	say(protocol.Agent("lyon"), now, idle(1000))
+	say(protocol.Clerk, now, protocol.Heard{Life: 1})
+	if got := d.At(now).Carbon; got != 1111 {
+		t.Errorf("%d mg by now; want 1111", got)
+	}
+}
+

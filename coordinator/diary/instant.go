@@ -98,7 +98,7 @@ func (d *Diary) spend(at protocol.Time, b protocol.Bill, late bool) {
 	if n := len(d.spent); n > 0 {
 		s = d.spent[n-1]
 	}
-	s.at = max(s.at, at)
+	s.at = max(s.at, min(at, d.last)) // one wrong clock does not put off what others say after it
 	s.energy, s.carbon, s.money = s.energy+b.Energy, s.carbon+b.Carbon, s.money+b.Money
 	if late {
 		s.late++
