@@ -470,3 +470,16 @@ func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
 	}
 }
 
+// An instant shows the GPUs that a site had then.
+func TestASiteHasTheGPUsThatItSaidThen(t *testing.T) {
+	m := protocol.Mouth{Who: protocol.Agent("oslo")}
+	d := diary.New(nil)
+	for i, n := range []int{8, 4} {
+		d.Add(m.Say(diarytest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
+	}
+	for i, want := range []protocol.Milli{8000, 4000} {
+		if got := d.At(diarytest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {
+			t.Errorf("an hour and %d after midnight: %d; want %d", i, got, want)
+		}
+	}
+}

@@ -48,10 +48,16 @@ type spent struct {
 
 // A site is what one site said of itself.
 type site struct {
-	gpus     protocol.Milli
+	gpus     []stock // as they changed
 	said     []protocol.Time
 	outlooks []outlook // the first and the last of each hour, as said
 	meters   []meter
+}
+
+// A stock is how many GPUs a site has, as it said.
+type stock struct {
+	at   protocol.Time
+	gpus protocol.Milli
 }
 
 type outlook struct {
@@ -72,10 +78,12 @@ func (d *Diary) observe(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case protocol.Hello:
-		s := d.site(b.Site)
-		s.gpus = 0
+		s, now := d.site(b.Site), stock{at: m.At}
 		for _, p := range b.Pools {
-			s.gpus += protocol.Milli(p.GPUs) * 1000
+			now.gpus += protocol.Milli(p.GPUs) * 1000
+		}
+		if n := len(s.gpus); n == 0 || s.gpus[n-1].gpus != now.gpus {
+			s.gpus = append(s.gpus, now)
 		}
 	case protocol.Offer:
 		d.site(from).look(outlook{m.At, b.Grid})
@@ -168,7 +176,12 @@ func (d *Diary) At(at protocol.Time) Instant {
 
 // at returns a site as it stood, without its jobs.
 func (s *site) at(name string, at protocol.Time) Site {
-	now := Site{Name: name, GPUs: s.gpus}
+	now := Site{Name: name}
+	for i, x := range s.gpus {
+		if i == 0 || x.at <= at { // before it said anything it had what it said first
+			now.GPUs = x.gpus
+		}
+	}
 	if i := sort.Search(len(s.said), func(i int) bool { return s.said[i] > at }); i > 0 {
 		now.LastSaid = s.said[i-1]
 	}
