@@ -132,11 +132,15 @@ func tell(r protocol.Rule) string {
 		if r.Carbon != 0 {
 			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", phrase.Kg(r.Carbon)))
 		}
-		if r.Power != 0 {
-			return fmt.Sprintf("%s may not start %s where all its runs together would draw more than %s kW, each as it was offered and idle draw not counted%s",
-				who, where, phrase.Thousandths(protocol.Milli(r.Power/1000)), when(r))
+		if r.Power == 0 {
+			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
 		}
-		return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
+		also := ""
+		if len(limits) > 0 { // of a policy from before each cap had a rule of its own
+			also = ", nor run there in hours in which " + strings.Join(limits, " or ")
+		}
+		return fmt.Sprintf("%s may not start %s where all its runs together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
+			who, where, phrase.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
 	}
 	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
 }

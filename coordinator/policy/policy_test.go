@@ -182,3 +182,13 @@ func TestACapLooksAtEveryHourOfARun(t *testing.T) {
 		}
 	}
 }
+// A rule that could no longer be made is told in full, and hinders no other change.
+func TestARuleFromBeforeStands(t *testing.T) {
+	was := protocol.Policy{Version: 4, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 200_000_000, Most: 90_000}}}
+	if told := Tell(was, Op{Op: "remove", ID: "R-1"}); !strings.Contains(told, "200 kW") || !strings.Contains(told, "$0.0900") {
+		t.Errorf("told as %q", told)
+	}
+	if _, err := Apply(was, Say("avoid coal at night", was, known), "ada", "", ""); err != nil {
+		t.Error(err)
+	}
+}
