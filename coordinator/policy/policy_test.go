@@ -182,6 +182,32 @@ func TestACapLooksAtEveryHourOfARun(t *testing.T) {
 		}
 	}
 }
+
+// Sites and tenants may be called by words that sentences are made of.
+func TestNamesThatAreWords(t *testing.T) {
+	k := Known{Sites: []string{"on-prem", "oslo", "the-hague"}, Tenants: []string{"data", "vision"}, Now: friday}
+	for said, want := range map[string]string{
+		"never run on weekends":                       "",
+		"cap the power at 200 kW":                     "",
+		"never run at oslo on the weekend":            "jobs may not run at oslo, on Saturdays and Sundays UTC, by the start of the run",
+		"avoid on-prem at night":                      "jobs count 15 % dearer at on-prem, from 22:00 to 06:00 UTC, by the start of the run",
+		"avoid the hague":                             "jobs count 15 % dearer at the-hague",
+		"jobs of data must never run at oslo":         "jobs of tenant data may not run at oslo",
+		"jobs of tenant data must stay in oslo":       "jobs of tenant data may not run at any site but oslo",
+		"oslo data must stay in oslo":                 "jobs whose home is oslo may not run at any site but oslo",
+		"jobs of tenant vision may only run at lyon?": "",
+	} {
+		c := Say(said, protocol.Policy{}, k)
+		got := ""
+		if len(c.Ops) > 0 {
+			got = Tell(protocol.Policy{}, c.Ops[0])
+		}
+		if got != want {
+			t.Errorf("%q is told as %q; want %q", said, got, want)
+		}
+	}
+}
+
 // A rule that could no longer be made is told in full, and hinders no other change.
 func TestARuleFromBeforeStands(t *testing.T) {
 	was := protocol.Policy{Version: 4, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 200_000_000, Most: 90_000}}}

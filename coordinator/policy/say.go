@@ -30,7 +30,8 @@ func (k Known) place(word string) (sites []string) {
 		return slices.Sorted(slices.Values(all))
 	}
 	for _, s := range k.Sites {
-		if slices.ContainsFunc(strings.Split(s, "-"), func(part string) bool { return strings.EqualFold(part, word) && len(part) > 1 }) {
+		// The "on" of on-prem is a word of every other sentence.
+		if slices.ContainsFunc(strings.Split(s, "-"), func(part string) bool { return strings.EqualFold(part, word) && len(part) > 1 }) && !filling[strings.ToLower(word)] {
 			sites = append(sites, s)
 		}
 	}
@@ -124,6 +125,13 @@ func (k Known) word(w *wish, all []string, i int) int {
 		}
 		return ""
 	}
+	for _, t := range k.Tenants { // "jobs of data", where that is somebody
+		if i > 0 && slices.Contains([]string{"of", "tenant", "team"}, strings.ToLower(all[i-1])) && strings.EqualFold(t, all[i]) && w.rule.Tenant == "" && len(k.place(all[i])) == 0 {
+			w.rule.Tenant = t
+			return 1
+		}
+	}
+	negated := w.any("not", "never", "no")
 	w.has[low] = true
 	switch low {
 	case "prefer", "favour", "favor", "avoid", "forbid", "ban", "never", "not", "must", "first", "strongly", "do", "no", "disallow", "only", "stay", "stays", "keep",
