@@ -57,6 +57,22 @@ func TestSay(t *testing.T) {
 		{"prefer hydro unless it rains", nil, 1}, {"prefer solar", nil, 1}, {"prefer hydro sites except oslo", nil, 1}, {"limit all jobs to 200 kW", nil, 1}, {"limit oslo to 200 kW or 300 g/kWh", nil, 1}, {"prefer at most oslo", nil, 1},
 		{"prefer hydro for jobs longer than 8 hours", nil, 1}, {"remove all rules", nil, 1}, {"allow EU data anywhere", nil, 1}, {"forbid everything", nil, 1},
 		{"", nil, 0},
+		// A word that turns another around is not passed over.
+		{"do not forbid oslo", nil, 1}, {"never ban coal", nil, 1}, {"no ban of oslo", nil, 1}, {"don't cap oslo at 200 kW", nil, 1}, {"do not cap carbon at 300 g/kWh", nil, 1},
+		{"ban oslo outside weekends", nil, 1}, {"avoid coal outside the daytime", nil, 1}, {"never run at oslo outside the weekend", nil, 1},
+		{"jobs must stay out of coal", nil, 1}, {"stay out of oslo", nil, 1}, {"never leave out oslo", nil, 1},
+		{"never move data to oslo", nil, 1}, {"no data at oslo", nil, 1}, {"data must not be in lyon", nil, 1}, {"data must not stay in lyon", nil, 1},
+		{"use oslo only at night", nil, 1}, {"run at oslo on weekends only", nil, 1}, {"only jobs of vision at oslo", nil, 1},
+		{"prefer oslo when the price is above 90 €/MWh", nil, 1}, {"run at oslo only when the price is above 90 €/MWh", nil, 1}, {"run at oslo when the price is above 90 €/MWh", nil, 1},
+		{"avoid oslo when the price is above 90 €/MWh", nil, 1}, {"use oslo when carbon is more than 300 g/kWh", nil, 1}, {"keep oslo above 80 kW", nil, 1}, {"use more than 200 kW at oslo", nil, 1}, {"do not keep oslo below 80 kW", nil, 1},
+		{"forbid coal-plains but not oslo", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"coal-plains"}, Words: "coal-plains"})}, 1},
+		{"never run at oslo on weekends at night", nil, 1}, {"never run at oslo until 2020-01-01", nil, 1},
+		{"avoid oslo at night this weekend", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"oslo"}, Words: "oslo", Weight: -150, Weekly: protocol.Night, From: saturday, To: saturday.Add(48 * time.Hour)})}, 0},
+		{"only run at oslo on weekends", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", Outside: true, Weekly: protocol.Weekend})}, 0},
+		{"jobs of vision in the EU only", []Op{add(protocol.Rule{Kind: protocol.Forbid, Tenant: "vision", Sites: eu, Words: "EU", Outside: true})}, 0},
+		{"no jobs outside the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: eu, Words: "EU", Outside: true})}, 0},
+		{"limit oslo to no more than 200 kW", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Power: 200_000_000})}, 0},
+		{"not more than 2 MW in the EU", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: eu, Words: "EU", Power: 2_000_000_000})}, 0},
 	} {
 		t.Run(tc.said, func(t *testing.T) {
 			got := Say(tc.said, protocol.Policy{}, known)

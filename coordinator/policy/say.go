@@ -98,6 +98,29 @@ type wish struct {
 	has    map[string]bool // words of it, and what they mean
 	nums   []int64
 	limit  bool // "no more than", "at most", "below"
+	to     bool // the place is where something would go: "to oslo", "at oslo"
+	torn   bool // two words of it do not go together: "do not ban", "outside the weekend"
+}
+
+// weekly takes a time of the week. A wish has one.
+func (w *wish) weekly(t protocol.Weekly) {
+	w.torn = w.torn || w.rule.Weekly != "" && w.rule.Weekly != t
+	w.rule.Weekly = t
+}
+
+// any reports whether a wish has one of some words.
+func (w *wish) any(words ...string) bool {
+	return slices.ContainsFunc(words, func(s string) bool { return w.has[s] })
+}
+
+// before reports whether a place comes next, but for words that say nothing.
+func (k Known) before(words []string) bool {
+	for _, word := range words {
+		if len(k.place(word)) > 0 || !filling[strings.ToLower(word)] {
+			return len(k.place(word)) > 0
+		}
+	}
+	return false
 }
 
 func (k Known) clause(text string) (Op, bool) {
@@ -112,7 +135,11 @@ func (k Known) clause(text string) (Op, bool) {
 		}
 		i += n
 	}
-	return w.op()
+	op, ok := w.op()
+	if ok && op.Rule != nil && op.Rule.To != 0 && op.Rule.To <= k.Now { // it would never be in force
+		return Op{}, false
+	}
+	return op, ok
 }
 
 // word takes the words at i, and returns how many it took; 0 is none that is
@@ -134,14 +161,23 @@ func (k Known) word(w *wish, all []string, i int) int {
 	negated := w.any("not", "never", "no")
 	w.has[low] = true
 	switch low {
-	case "prefer", "favour", "favor", "avoid", "forbid", "ban", "never", "not", "must", "first", "strongly", "do", "no", "disallow", "only", "stay", "stays", "keep",
-		"remove", "drop", "lift", "rule", "outside", "except", "cap", "limit", "above", "price", "carbon", "when", "data", "leave", "out", "power", "draw", "than":
+	case "forbid", "ban", "disallow", "cap", "limit":
+		w.torn = w.torn || negated // "do not ban oslo" bans nothing
+		return 1
+	case "outside":
+		w.torn = w.torn || !k.before(all[i+1:])
+		return 1
+	case "only": // of a place: "only at oslo", "oslo only"
+		w.torn = w.torn || !k.before(all[i+1:]) && (i+1 < len(all) || i == 0 || len(k.place(all[i-1])) == 0)
+		return 1
+	case "prefer", "favour", "favor", "avoid", "never", "not", "must", "first", "strongly", "do", "no", "stay", "stays", "keep",
+		"remove", "drop", "lift", "rule", "except", "above", "price", "carbon", "when", "data", "leave", "out", "power", "draw", "than":
 		return 1
 	case "weekend", "weekends":
-		w.rule.Weekly = protocol.Weekend
 		if i > 0 && strings.EqualFold(all[i-1], "this") {
-			w.rule.Weekly = ""
 			w.rule.From, w.rule.To = weekend(k.Now)
+		} else {
+			w.weekly(protocol.Weekend)
 		}
 		return 1
 	case "this":
@@ -150,13 +186,13 @@ func (k Known) word(w *wish, all []string, i int) int {
 		}
 		return 0
 	case "weekdays":
-		w.rule.Weekly = protocol.Weekday
+		w.weekly(protocol.Weekday)
 		return 1
 	case "night", "nights":
-		w.rule.Weekly = protocol.Night
+		w.weekly(protocol.Night)
 		return 1
 	case "daytime":
-		w.rule.Weekly = protocol.Daytime
+		w.weekly(protocol.Daytime)
 		return 1
 	case "today", "tomorrow":
 		w.rule.From = k.Now.Floor(24 * time.Hour)
@@ -188,6 +224,13 @@ func (k Known) word(w *wish, all []string, i int) int {
 		w.limit = true // a wish that nothing else than a cap reads
 		return 1
 	}
+	return k.figure(w, all, i)
+}
+
+// figure takes what is no word of a wish itself: a rule, an amount or a name; 0 is
+// none of them.
+func (k Known) figure(w *wish, all []string, i int) int {
+	low := strings.ToLower(all[i])
 	if strings.HasPrefix(low, "r-") && len(low) > 2 {
 		w.remove = "R-" + low[2:]
 		return 1
@@ -209,6 +252,11 @@ func (k Known) word(w *wish, all []string, i int) int {
 	}
 	if s := k.place(all[i]); len(s) > 0 && w.rule.Words == "" {
 		w.rule.Sites, w.rule.Words = s, all[i]
+		at := i - 1
+		if at > 0 && strings.EqualFold(all[at], "the") {
+			at--
+		}
+		w.to = at >= 0 && slices.Contains([]string{"to", "at", "on", "in"}, strings.ToLower(all[at]))
 		return 1
 	} else if len(s) > 0 && slices.Equal(s, w.rule.Sites) { // "never move EU data out of the EU"
 		return 1
@@ -278,13 +326,14 @@ func weekend(now protocol.Time) (from, to protocol.Time) {
 // op makes an op of a clause whose words are all known. What does not make
 // exactly one is not understood.
 func (w *wish) op() (Op, bool) {
-	has := func(any ...string) bool { return slices.ContainsFunc(any, func(s string) bool { return w.has[s] }) }
-	r := &w.rule
+	has, r := w.any, &w.rule
 	removes, prefers := has("remove", "drop", "lift"), has("prefer", "favour", "favor", "first")
 	bans := has("forbid", "ban", "never", "not", "no", "disallow")
 	stays := has("stay", "stays", "only") || has("keep", "must") && has("stay", "only", "in")
 	caps := has("cap", "limit", "above") || w.limit
 	switch {
+	case w.torn, stays && !bans && has("out"), bans && (has("leave") && has("out") || has("stay", "stays")):
+		return Op{}, false
 	case removes:
 		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps
 	case w.remove != "" || has("except", "rule"):
@@ -302,6 +351,10 @@ func (w *wish) op() (Op, bool) {
 			r.Weight = -r.Weight
 		}
 	case prefers || has("avoid", "strongly"):
+		return Op{}, false
+	case has("not") && !has("do", "must", "never", "no", "forbid", "ban", "disallow"): // "but not oslo"
+		return Op{}, false
+	case bans && has("data") && w.to && !has("leave", "out", "outside"): // to go there, not to stay there
 		return Op{}, false
 	case has("data") && (bans || stays) && len(r.Sites) > 0: // it stays where it is
 		r.Kind, r.Homes, r.Outside = protocol.Forbid, r.Sites, true
@@ -325,7 +378,9 @@ func (w *wish) cap() (Op, bool) {
 			kinds++
 		}
 	}
-	if len(w.nums) != 1 || kinds > 1 {
+	bans, caps := w.any("forbid", "ban", "never", "not", "no", "disallow"), w.any("cap", "limit")
+	up, down := w.any("above", "more", "exceed", "over", "beyond"), w.any("most", "maximum", "max", "below", "under", "within")
+	if len(w.nums) != 1 || kinds > 1 || w.any("prefer", "favour", "favor", "first", "avoid", "strongly", "only", "stay", "stays") || up && !bans && !caps || down && bans {
 		return Op{}, false
 	}
 	r.Kind = protocol.Cap
