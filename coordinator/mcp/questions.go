@@ -43,7 +43,7 @@ type (
 	}
 	sum struct {
 		Metric  string `json:"metric,omitempty" jsonschema:"carbon, energy or cost; all without"`
-		By      string `json:"by,omitempty" jsonschema:"site, tenant, job or hour"`
+		By      string `json:"by,omitempty" jsonschema:"site, tenant or hour; jobs are asked about in words: top 5 jobs by carbon"`
 		Site    string `json:"site,omitempty"`
 		Tenant  string `json:"tenant,omitempty"`
 		From    string `json:"from,omitempty" jsonschema:"RFC 3339; the begin of the record without"`
@@ -79,7 +79,7 @@ func (d desk) questions(s *sdk.Server) {
 			}
 			return d.query(ctx, in.Picture, in.target, q)
 		})
-	offer(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant, job or hour; idle draw included where it says so.",
+	offer(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
 		func(ctx context.Context, in sum) (*sdk.CallToolResult, any, error) {
 			from, err := instant("from", in.From)
 			to, err2 := instant("to", in.To)
