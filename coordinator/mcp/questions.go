@@ -38,7 +38,7 @@ type (
 		target
 		Change  string `json:"change" jsonschema:"one of: elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait, any-region. Without a decision or job, without-site and carbon-price replay the whole run"`
 		Site    string `json:"site,omitempty" jsonschema:"of at-site, without-site and break-even"`
-		Dollars int64  `json:"dollars_per_tonne,omitempty" jsonschema:"of carbon-price"`
+		Dollars *int64 `json:"dollars_per_tonne,omitempty" jsonschema:"of carbon-price"`
 		Minutes int64  `json:"minutes,omitempty" jsonschema:"of may-wait"`
 	}
 	sum struct {
@@ -120,11 +120,14 @@ func (d desk) questions(s *sdk.Server) {
 // query returns the typed query of a change.
 func (in change) query() (question.Query, error) {
 	whole := in.Decision == "" && in.Job == ""
+	if in.Change == "carbon-price" && in.Dollars == nil {
+		return question.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne: say at which price of carbon")
+	}
 	switch {
 	case in.Change == "without-site" && whole:
 		return question.Query{Ask: "day-without", Site: in.Site}, nil
 	case in.Change == "carbon-price" && whole:
-		return question.Query{Ask: "day-carbon", Number: in.Dollars}, nil
+		return question.Query{Ask: "day-carbon", Number: *in.Dollars}, nil
 	case whole:
 		return question.Query{}, errors.New("mcp: counterfactual: decision or job: name one; only without-site and carbon-price are about the whole run")
 	}
@@ -138,7 +141,7 @@ func (in change) query() (question.Query, error) {
 	case "without-site":
 		return question.Query{Ask: "without", Site: in.Site}, nil
 	case "carbon-price":
-		return question.Query{Ask: "reprice", Number: in.Dollars}, nil
+		return question.Query{Ask: "reprice", Number: *in.Dollars}, nil
 	case "break-even":
 		return question.Query{Ask: "breakeven", Site: in.Site}, nil
 	case "may-wait":
@@ -152,6 +155,9 @@ func (in change) query() (question.Query, error) {
 // query asks what is asked of a target in the words that mean it, so that what
 // cannot be asked in words cannot be asked here.
 func (d desk) query(ctx context.Context, picture bool, of target, q question.Query) (*sdk.CallToolResult, any, error) {
+	if of.Decision != "" && of.Job != "" {
+		return nil, nil, errors.New("mcp: decision and job: name one of the two")
+	}
 	if of.Decision != "" {
 		n, ok := decision.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // the question finds it
 		if !ok {
