@@ -65,8 +65,12 @@ func (f *narratorFlags) tell(ctx context.Context, what, path string, asJSON bool
 	if told.Why != "" {
 		fmt.Fprintf(talk, "told by %s: %s\n", told.By, told.Why)
 	}
+	var shown []string
+	for _, s := range told.Text { // it names sites as the ledger does
+		shown = append(shown, phrase.Clean(s))
+	}
 	w := bufio.NewWriter(out)
-	phrase.Wrap(w, strings.Join(told.Text, " "))
+	phrase.Wrap(w, strings.Join(shown, " "))
 	return w.Flush()
 }
 

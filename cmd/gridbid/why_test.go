@@ -192,3 +192,33 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 		t.Errorf("tap - = %q, %v; want what tap FILE says", got, err)
 	}
 }
+
+// A ledger of somebody else's may call a site anything; no words on it move a cursor.
+func TestToldInShortNoNameMovesACursor(t *testing.T) {
+	dir := t.TempDir()
+	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := protocol.Agent("os\x1b[2Jlo")
+	for _, m := range smallRun() {
+		switch b := m.Body.(type) {
+		case protocol.Hello:
+			m.From, m.Body = evil, protocol.Hello{Site: evil.Site()}
+		case protocol.Offer:
+			m.From = evil
+		case protocol.Award:
+			m.To, m.Body = evil, b
+		}
+		if err := w.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "template")
+	if err != nil || !strings.Contains(out, "lo, because") || strings.ContainsRune(out, '\x1b') {
+		t.Errorf("%q, %v", out, err)
+	}
+}
