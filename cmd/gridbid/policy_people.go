@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -121,15 +122,15 @@ func addPerson(file, name string) (token string, err error) {
 	if err != nil {
 		return "", badInput{err}
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	folder, err := os.Open(filepath.Dir(file)) // the file itself is another one each time
 	if err != nil {
 		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
-	defer f.Close()
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // where there is such a lock
-	was, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("policy: %w", err)
+	defer folder.Close()
+	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // where there is such a lock
+	was, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
 	var all []desk.Person
 	if len(was) > 0 {
@@ -145,12 +146,37 @@ func addPerson(file, name string) (token string, err error) {
 	if err != nil {
 		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
-	put := func(text []byte) error {
-		_, err := f.WriteAt(text, 0)
-		return errors.Join(err, f.Truncate(int64(len(text))), f.Sync())
-	}
-	if err := put(append(text, '\n')); err != nil {
-		return "", errors.Join(fmt.Errorf("policy: %w", err), put(was))
+	if err := replaceFile(file, append(text, '\n')); err != nil {
+		return "", fmt.Errorf("policy: %w", err)
 	}
 	return token, nil
+}
+
+// replaceFile writes a file anew, for whom it was before: it is the old one or the
+// new one, whenever the machine stops.
+func replaceFile(file string, text []byte) error {
+	next := file + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if was, old := os.Stat(file); old == nil {
+		if of, ok := was.Sys().(*syscall.Stat_t); ok {
+			err = w.Chown(int(of.Uid), int(of.Gid))
+		}
+		err = errors.Join(err, w.Chmod(was.Mode().Perm()))
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Sync()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, file)
 }
