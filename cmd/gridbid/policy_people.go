@@ -129,12 +129,12 @@ func addPerson(file, name string) (token string, err error) {
 	defer folder.Close()
 	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // where there is such a lock
 	was, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", badInput{fmt.Errorf("policy: %w", err)}
-	}
 	var all []desk.Person
-	if len(was) > 0 {
+	switch {
+	case err == nil && len(was) > 0:
 		all, err = desk.ReadPeople(file, was)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
 	}
 	var text []byte
 	if err == nil {
