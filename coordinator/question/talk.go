@@ -166,7 +166,7 @@ func (t *Talk) swapped(l *Listener, words string) (Query, bool) {
 			return Query{}, false
 		}
 	}
-	if !r.time(&q, l) {
+	if !r.time(&q, l) || r.when.loose(words) {
 		return Query{}, false
 	}
 	again, _, back := l.Read(q.String())
