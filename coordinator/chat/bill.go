@@ -322,7 +322,11 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 	}
 	_, shown := all.shown(q.Metric)
 	all.figures(a, "run")
-	a.say("In all: %s of %s, idle draw of the sites included.", shown, cmp.Or(q.Metric, "cost"))
+	if q.Tenant != "" {
+		a.say("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", shown, cmp.Or(q.Metric, "cost"))
+	} else {
+		a.say("In all: %s of %s, idle draw of the sites included.", shown, cmp.Or(q.Metric, "cost"))
+	}
 	if q.By == "hour" {
 		a.say("Jobs count in the hour in which they ended.")
 	}

@@ -363,3 +363,17 @@ func TestWhatWasFreeIsAsItWasThen(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's bill has no idle draw in it, and says so however it is split.
+func TestIdleDrawIsSaidToBeIncludedWhereItIs(t *testing.T) {
+	l := day().log()
+	for q, want := range map[string]string{
+		"carbon of vision by site": "belongs to no tenant", "energy of vision by hour": "belongs to no tenant", "carbon by site": "included", "carbon by tenant": "included",
+	} {
+		a := l.Ask(q)
+		if text := strings.Join(a.Text, " "); !strings.Contains(text, want) || want != "included" && strings.Contains(text, "included") {
+			t.Errorf("%s: %q; want %q", q, a.Text, want)
+		}
+	}
+}
+
