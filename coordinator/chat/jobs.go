@@ -185,13 +185,17 @@ func (l *Log) count(q question.Query, a *Answer) {
 		a.figure("run", "jobs-"+s, int64(states[s]), "count")
 	}
 	a.figure("run", "jobs", int64(n), "count", a.Cites...)
+	all := phrase.Count(n, "job", "jobs")
+	if q.To != 0 {
+		all += " that arrived in that time"
+	}
 	switch {
 	case n == 0:
-		a.say("0 jobs.")
+		a.say("%s.", all)
 	case q.Site != "":
-		a.say("%s ran at %s: %s.", phrase.Count(n, "job", "jobs"), name(q.Site), phrase.List(parts))
+		a.say("%s ran at %s: %s.", all, name(q.Site), phrase.List(parts))
 	default:
-		a.say("%s: %s.", phrase.Count(n, "job", "jobs"), phrase.List(parts))
+		a.say("%s: %s.", all, phrase.List(parts))
 	}
 	if q.By != "" {
 		a.Table = &Table{Head: []string{q.By, "jobs"}}

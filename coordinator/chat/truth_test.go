@@ -377,3 +377,15 @@ func TestIdleDrawIsSaidToBeIncludedWhereItIs(t *testing.T) {
 	}
 }
 
+// Jobs of a time are those that arrived in it, and the answer says that of its count.
+func TestACountOfJobsSaysWhatItCounts(t *testing.T) {
+	l := day().log()
+	for q, want := range map[string]string{
+		"which jobs ran at oslo from 12:00 to 13:00": "1 job that arrived in that time ran at oslo", "how many jobs arrived from 13:00 to 14:00": "0 jobs that arrived in that time.",
+		"how many jobs arrived from 12:00 to 13:00": "5 jobs that arrived in that time: ", "how many jobs ran at oslo": "1 job ran at oslo",
+	} {
+		if a := l.Ask(q); len(a.Text) == 0 || !strings.HasPrefix(a.Text[0], want) {
+			t.Errorf("%s: %q; want %q", q, a.Text, want)
+		}
+	}
+}
