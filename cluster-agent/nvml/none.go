@@ -2,14 +2,17 @@
 
 package nvml
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+)
 
 // A Library is the driver's library; this build has none.
 type Library struct{}
 
 // Open returns ErrNoLibrary.
 func Open(string) (*Library, error) {
-	return nil, fmt.Errorf("%w: this program was built without cgo", ErrNoLibrary)
+	return nil, fmt.Errorf("%w: GPUs are read on Linux, by a program that was built with cgo; this one is for %s", ErrNoLibrary, runtime.GOOS)
 }
 
 // Driver returns nothing.
