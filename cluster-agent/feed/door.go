@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type door struct {
 	client  *http.Client
 	patient time.Duration
 	secrets []string // never to be shown
+	proof   string   // by which the last question was allowed: a token, or a password as its header has it
 	now     func() time.Time
 }
 
@@ -110,6 +112,7 @@ func (d *door) do(req *http.Request, headers ...string) ([]byte, error) {
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	_, d.proof, _ = strings.Cut(req.Header.Get("Authorization"), " ")
 	where := req.URL.Host + req.URL.Path
 	resp, err := d.client.Do(req)
 	if err != nil {
@@ -163,7 +166,10 @@ func (d *door) hide(err error) error {
 
 // clean takes keys out of what somebody else wrote.
 func (d *door) clean(s string) string {
-	for _, k := range d.secrets {
+	for _, k := range append(slices.Clone(d.secrets), d.proof) {
+		if k == "" {
+			continue
+		}
 		s = strings.ReplaceAll(s, k, "***")
 		s = strings.ReplaceAll(s, url.QueryEscape(k), "***")
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -83,6 +84,29 @@ func TestDirectEmissionsAreNotThoseOfALifeCycle(t *testing.T) {
 		spans, err := decodeElectricityMaps("latest", "DE", []byte(`{"zone":"DE","carbonIntensity":300,"datetime":"2026-02-10T12:00:00Z"`+factor+`}`))
 		if len(spans) != want || want == 0 && (err == nil || !strings.Contains(err.Error(), "lifecycle")) {
 			t.Errorf("%q: %d values, %v; want %d", factor, len(spans), err, want)
+		}
+	}
+}
+
+// Gateways quote the header that they refuse: what a log has of it opens nothing.
+func TestNoErrorShowsAHeaderThatOpensSomething(t *testing.T) {
+	for _, s := range standins {
+		if s.cfg.User == "" {
+			continue
+		}
+		var header string
+		sv, r := begin(t, s, "")
+		sv.before = func(w http.ResponseWriter, q *http.Request) bool {
+			if header = q.Header.Get("Authorization"); header == "" { // a login by form
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"message":"no key=value pair in Authorization header: '%s'"}`, header)
+			return true
+		}
+		err := r.Read(t.Context())
+		if _, proof, ok := strings.Cut(header, " "); !ok || err == nil || strings.Contains(err.Error(), proof) {
+			t.Errorf("%s: Read = %v after %q", s.name, err, header)
 		}
 	}
 }
