@@ -211,17 +211,19 @@ func (c Config) unit() error {
 	if c.Rate < 0 || c.Rate > 1e6 {
 		return Fault{"rate", "want dollars for one unit of the currency, as 1.08"}
 	}
-	if c.From == "entsoe" && c.Tells == "price" && c.currency() != dollar && c.Rate == 0 {
-		return Fault{"rate", "prices come in " + c.currency() + ": say how many dollars one is"}
-	}
-	if c.Unit == "" {
-		return nil
-	}
 	currency, per := c.split()
-	if _, ok := units[c.Tells][per]; !ok {
+	if _, ok := units[c.Tells][per]; !ok && c.Unit != "" {
 		return Fault{"unit", fmt.Sprintf("is %q; want for %s one of %s", c.Unit, c.Tells, strings.Join(c.choices(), ", "))}
 	}
-	if c.Tells == "price" && currency != dollar && c.Rate == 0 {
+	if c.From == "entsoe" {
+		currency = c.currency()
+	}
+	switch {
+	case c.Tells != "price" || currency == "":
+		return nil
+	case currency == dollar && c.Rate != 0:
+		return Fault{"rate", "prices come in " + dollar + " already: leave it out"}
+	case currency != dollar && c.Rate == 0:
 		return Fault{"rate", "prices come in " + currency + ": say how many dollars one is"}
 	}
 	return nil
