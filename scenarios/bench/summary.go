@@ -9,7 +9,7 @@ import (
 type Summary struct {
 	Entry  string `json:"entry"`
 	Rows   int    `json:"rows"`
-	Best   int    `json:"best"` // rows in which no other entry has a lower objective of jobs
+	Best   int    `json:"best"` // rows in which no other has a lower objective of jobs, of those with the usual signals
 	Gap    Spread `json:"gap"`  // to the bound, jobs alone
 	Idle   Spread `json:"idle_gap"`
 	Late   Spread `json:"late"` // part of jobs
@@ -89,7 +89,7 @@ func summarize(entry string, rows []Row, days map[string][]Row) Summary {
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
 		best := true
 		for _, o := range days[day(r)] {
-			// A policy that sees the future is no rival.
+			// A policy whose sites know more, or less, than is usual is no rival.
 			best = best && (o.JobsUSD >= r.JobsUSD || strings.Contains(o.Entry, "/"))
 		}
 		if best && !strings.Contains(entry, "/") {

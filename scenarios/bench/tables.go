@@ -64,7 +64,7 @@ func (c column) title() string {
 // Markdown writes the summary, then a table for each scenario.
 func Markdown(w io.Writer, rows []Row) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, not counting policies that see the future.\n\n")
+	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, of policies whose sites know what is usual.\n\n")
 	fmt.Fprintf(b, "| policy | rows | best | gap %% | mean gap %% | gap with idle %% | carbon vs home-fifo %% | cost vs home-fifo %% | carbon vs k8s-least %% | cost vs k8s-least %% | late %% | wait h |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, s := range Summarize(rows) {
 		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Entry, s.Rows, s.Best,
