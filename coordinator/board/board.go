@@ -56,7 +56,8 @@ type Job struct {
 	// metered, or not all of them.
 	Estimated bool `json:"estimated,omitempty"`
 
-	mark uint64
+	mark   uint64
+	lapsed *Job // as it stood when it was awarded, of a job that is held since because nobody accepted that
 }
 
 // Is reports whether s submits the job again.

@@ -59,6 +59,24 @@ func TestACancelledJobSaysSo(t *testing.T) {
 	}
 }
 
+// The lease of an award ended, and the job was held; then its site was heard after
+// all. The market takes that as long as it has not sold the job again.
+func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
+	for name, plan := range map[string]string{"no plan": "", "a plan at another": "bern", "a plan at the same": "oslo"} {
+		w := way()
+		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
+		b := told(append(held, w[5])...)
+		if j, _ := b.Job("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.Sites()[0].Placed != 1 {
+			t.Errorf("%s: shown as %+v, at %+v", name, j, b.Sites())
+		}
+		declined := append(held, say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}))
+		b = told(append(declined, w[5])...)
+		if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 {
+			t.Errorf("%s: given back, and shown as %+v", name, j)
+		}
+	}
+}
+
 func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
 		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),

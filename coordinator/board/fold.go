@@ -87,7 +87,11 @@ func (b *Board) Add(m protocol.Message) {
 func (b *Board) answer(m protocol.Message) {
 	switch body := m.Body.(type) {
 	case protocol.Accept:
-		if j := b.awarded(m, body.Job, body.Epoch); j != nil && j.State == Awarded {
+		j := b.late(m, body.Job, body.Epoch)
+		if j == nil {
+			j = b.awarded(m, body.Job, body.Epoch)
+		}
+		if j != nil && j.State == Awarded {
 			j.to(Placed, m.At)
 			j.Finish += body.Start - j.Start
 			j.Start = body.Start
@@ -97,7 +101,10 @@ func (b *Board) answer(m protocol.Message) {
 		if j := b.awarded(m, body.Job, body.Epoch); j != nil && !j.Over() {
 			b.leave(j)
 			j.to(Waiting, m.At)
+			j.lapsed = nil
 			j.Why, j.Note = string(body.Why.Code), body.Why.Note
+		} else if j := b.jobs[body.Job]; j != nil && j.lapsed != nil && j.lapsed.isOf(m.From, body.Epoch) {
+			j.lapsed = nil
 		}
 	case protocol.Cancel:
 		if j := b.jobs[body.Job]; j != nil && j.State == Placed && (m.From == protocol.Coordinator || m.From == protocol.Desk) {
@@ -219,6 +226,10 @@ func (b *Board) hold(m protocol.Message, h protocol.Hold) {
 		b.rounds[n-1].Holds++
 	}
 	if j := b.jobs[h.Job]; j != nil && !j.Over() {
+		if j.State == Awarded {
+			was := *j
+			j.lapsed = &was
+		}
 		j.to(Waiting, m.At)
 		j.Until, j.Site, j.Start, j.Finish, j.Model = h.Until, h.Site, h.Start, 0, ""
 		j.Why, j.Note = string(h.Why.Code), h.Why.Note
@@ -239,6 +250,7 @@ func (b *Board) award(m protocol.Message, a protocol.Award) {
 		return
 	}
 	j.to(Awarded, m.At)
+	j.lapsed = nil
 	j.Site, j.Epoch, j.Model, j.Start, j.Finish, j.Until = m.To.Site(), a.Epoch, a.Option.Model, a.Option.Start, a.Option.Finish, 0
 	j.Why, j.Note = string(a.Why.Code), a.Why.Note
 	j.bill(protocol.Bill{Energy: a.Option.Energy, Carbon: a.Option.Carbon, Money: a.Option.Money})
@@ -246,10 +258,28 @@ func (b *Board) award(m protocol.Message, a protocol.Award) {
 
 // awarded returns the job that was last awarded to who speaks, under an epoch.
 func (b *Board) awarded(m protocol.Message, id protocol.JobID, epoch uint64) *Job {
+	if j := b.jobs[id]; j != nil && j.isOf(m.From, epoch) {
+		return j
+	}
+	return nil
+}
+
+// isOf reports whether the job was last awarded to an agent, under an epoch.
+func (j *Job) isOf(agent protocol.Party, epoch uint64) bool {
+	return j.Site != "" && agent == protocol.Agent(j.Site) && j.Epoch == epoch
+}
+
+// late returns a job that waits again as it stood when its lease ended, if that was
+// with who speaks, under an epoch; or nil. The market takes such an accept as long as
+// it has not sold the job again.
+func (b *Board) late(m protocol.Message, id protocol.JobID, epoch uint64) *Job {
 	j := b.jobs[id]
-	if j == nil || j.Site == "" || m.From != protocol.Agent(j.Site) || j.Epoch != epoch {
+	if j == nil || j.State != Waiting || j.lapsed == nil || !j.lapsed.isOf(m.From, epoch) {
 		return nil
 	}
+	rounds := j.Rounds
+	*j = *j.lapsed
+	j.Rounds = rounds
 	return j
 }
 
@@ -279,6 +309,7 @@ func (b *Board) leave(j *Job) {
 // end closes a job, and forgets the one that has been over for longest.
 func (b *Board) end(j *Job, s State, at protocol.Time) {
 	j.to(s, at)
+	j.lapsed = nil
 	b.ended = append(b.ended, j.ID)
 	if len(b.ended) > mostEnded {
 		delete(b.jobs, b.ended[0])
