@@ -59,6 +59,21 @@ func TestACancelledJobSaysSo(t *testing.T) {
 	}
 }
 
+// Another site has it since its own was said to be gone; that one is back, and is told
+// to stop what it had.
+func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
+	bern := protocol.Party("agent/bern")
+	b := told(append(way()[:6],
+		say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
+		say(bern, protocol.Coordinator, protocol.Hello{Site: "bern"}),
+		say(protocol.Coordinator, bern, protocol.Award{Round: 1, Job: "a", Epoch: 2}),
+		say(bern, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 2}),
+		say(protocol.Coordinator, oslo, protocol.Cancel{Job: "a", Epoch: 1}))...)
+	if j, _ := b.Job("a"); j.State != Placed || j.Site != "bern" {
+		t.Errorf("it runs at bern, and is shown as %+v", j)
+	}
+}
+
 // The lease of an award ended, and the job was held; then its site was heard after
 // all. The market takes that as long as it has not sold the job again.
 func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {

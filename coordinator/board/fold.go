@@ -107,7 +107,8 @@ func (b *Board) answer(m protocol.Message) {
 			j.lapsed = nil
 		}
 	case protocol.Cancel:
-		if j := b.jobs[body.Job]; j != nil && j.State == Placed && (m.From == protocol.Coordinator || m.From == protocol.Desk) {
+		// A site that is back from being gone is told to stop what it had: that is another run.
+		if j := b.jobs[body.Job]; j != nil && j.State == Placed && (m.From == protocol.Desk || m.From == protocol.Coordinator && j.isOf(m.To, body.Epoch)) {
 			j.State = Stopping // still placed
 		}
 	case protocol.Refuse:
