@@ -79,9 +79,16 @@ func (t Time) String() string {
 	return t.Go().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
+// earliest and latest are the first and the last instant that RFC 3339 has: the
+// years 0 to 9999.
+const earliest, latest Time = -62_167_219_200_000, 253_402_300_799_999
+
 // MarshalJSON implements json.Marshaler, for people who read the wire. The
-// wire itself carries a plain integer.
-func (t Time) MarshalJSON() ([]byte, error) { return strconv.AppendQuote(nil, t.String()), nil }
+// wire itself carries a plain integer. An instant that RFC 3339 has no words for,
+// which anybody may say, is told as the nearest that it has.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return strconv.AppendQuote(nil, min(max(t, earliest), latest).String()), nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON writes.
 func (t *Time) UnmarshalJSON(text []byte) error {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 )
 
@@ -20,6 +21,23 @@ func TestATimeIsReadAsItIsWritten(t *testing.T) {
 	for _, text := range []string{`7`, `"noon"`, `""`} {
 		if json.Unmarshal([]byte(text), &x) == nil {
 			t.Errorf("%s is read as %v", text, x)
+		}
+	}
+}
+
+// Anybody may say any instant. One list of jobs that cannot be read because of one
+// of them would be all lists.
+func TestATimeBeyondAllYearsIsReadAllTheSame(t *testing.T) {
+	for said, want := range map[Time]Time{
+		math.MaxInt64: latest, latest + 1: latest, latest: latest, earliest: earliest, earliest - 1: earliest, math.MinInt64: earliest,
+	} {
+		text, err := json.Marshal(said)
+		got := Time(7)
+		if err == nil {
+			err = json.Unmarshal(text, &got)
+		}
+		if err != nil || got != want {
+			t.Errorf("%d is written as %s and read as %d: %v", said, text, got, err)
 		}
 	}
 }
