@@ -29,3 +29,17 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A rule that would not be let in today may be in force. It stays so, and keeps no other
+// rule out.
+func TestWhatIsInForceDoesNotKeepAChangeOut(t *testing.T) {
+	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 1, Carbon: 1}}}
+	now, err := Apply(was, Change{Base: 1, Ops: []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"lyon"}})}}, "ada", "", "")
+	if err != nil || len(now.Rules) != 2 {
+		t.Errorf("%v: %v", now.Rules, err)
+	}
+	now.Rules[0].Carbon = 2
+	if err := Check(was, now); err == nil || !strings.Contains(err.Error(), "a rule of its own") {
+		t.Errorf("another rule in its place: %v", err)
+	}
+}
