@@ -37,3 +37,20 @@ func TestAJobOfAForgottenIDIsKeptByAMarketThatRemembersLonger(t *testing.T) {
 		t.Errorf("it is in state %d, the market is due at %v, and remembers %v", l.state, again.Due(), again.gone)
 	}
 }
+
+// Of both jobs there may be nothing left but the id and when it ended.
+func TestTwoJobsOfAForgottenIDEndOnce(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{Remember: 24 * time.Hour}, &soonest{})
+	s.market.Restore(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
+		{Job: "nightly", At: noon.Add(-3 * time.Hour), Mark: 1}, {Job: "nightly", At: noon, Mark: 2},
+	}}})
+	s.now = noon.Add(48 * time.Hour)
+	j := s.job()
+	j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
+	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
+	if len(s.market.gone) != 1 || s.market.Known() != 1 {
+		t.Errorf("it remembers %v", s.market.gone)
+	}
+}

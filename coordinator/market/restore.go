@@ -28,8 +28,7 @@ func (k *Market) Restore(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Submit:
 		if l := k.lots[b.Job.ID]; l != nil && l.state == ended { // it was forgotten, or this were no fact
-			k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return g.id == b.Job.ID })
-			delete(k.lots, b.Job.ID)
+			k.forget(b.Job.ID)
 		}
 		if k.lots[b.Job.ID] == nil {
 			k.agenda.add(k.enter(b.Job.Arrival, m.From, b))
@@ -115,6 +114,12 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	}
 }
 
+// forget takes an ended job off the books, under whose id there was another later.
+func (k *Market) forget(id protocol.JobID) {
+	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return g.id == id })
+	delete(k.lots, id)
+}
+
 // cleared puts back how many rounds there were. Which epochs were forgotten is not on
 // the books; none was above that.
 func (k *Market) cleared(rounds uint64) {
@@ -133,6 +138,9 @@ func (k *Market) brought(b protocol.Brought) {
 	}
 	k.left = append(k.left, b.Strays...)
 	for _, p := range b.Ended {
+		if k.lots[p.Job] != nil { // likewise
+			k.forget(p.Job)
+		}
 		k.lots[p.Job] = &lot{job: protocol.Job{ID: p.Job}, state: ended, mark: p.Mark}
 		k.gone = append(k.gone, gone{p.At, p.Job})
 	}
