@@ -17,6 +17,7 @@ package auction
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,11 +39,13 @@ type Round struct {
 	Number uint64
 	Now    protocol.Time
 	Next   protocol.Time // when every waiting job will be called again
-	Full   bool          // every waiting job is in this round
+	Full   bool          // every waiting job is in this round, but those Left
 	Lots   []Lot         // by arrival, then job id
 	Sites  []Site        // that answered, by name
 	Terms  protocol.Weights
 	Leeway Leeway
+
+	Left []protocol.JobID // of a full round: who waits and found no place in the call, sorted
 }
 
 // A Lot is one job of a round, with what each site answered.
@@ -129,8 +132,11 @@ func (a *Auction) Shadow() []protocol.Price { return a.prices.announce() }
 // Clear implements Rule.
 func (a *Auction) Clear(r Round) Outcome {
 	r.Sites = slices.SortedFunc(slices.Values(r.Sites), func(x, y Site) int { return cmp.Compare(x.Name, y.Name) })
-	if r.Full {
-		clear(a.plan) // of jobs that are no longer waiting
+	if r.Full { // jobs that no longer wait are in no plan
+		maps.DeleteFunc(a.plan, func(id protocol.JobID, _ held) bool {
+			_, left := slices.BinarySearch(r.Left, id)
+			return !left
+		})
 	}
 	for _, l := range r.Lots {
 		delete(a.plan, l.Job.ID)

@@ -137,6 +137,25 @@ func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
 	}
 }
 
+// More jobs may wait than a full round holds. Who found no place in it keeps his in the
+// plan; who waits no longer does not.
+func TestAFullRoundLeavesTheirPlaceToThoseItHasNoPlaceFor(t *testing.T) {
+	half := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
+	now := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
+	for _, c := range []struct {
+		left []protocol.JobID
+		want string
+	}{{[]protocol.JobID{"another", "held"}, "plan 16:00 hold 13:00; "}, {nil, "oslo 12:06; "}} {
+		a := New(Config{})
+		a.Clear(round([]Lot{lot("held", 1, half)}, oslo()))
+		r := round([]Lot{lot("next", 1, now)}, oslo())
+		r.Now, r.Left = at(0.1), c.left
+		if got := show(a.Clear(r)); got != c.want {
+			t.Errorf("left %v: decided %s want %s", c.left, got, c.want)
+		}
+	}
+}
+
 func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
 	a := New(Config{})
 	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}

@@ -281,6 +281,14 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	if !slices.Equal(called, []int{2, 2, 1}) {
 		t.Errorf("called %v", called)
 	}
+	// The rule keeps the plan of those that its full round left out.
+	var left []int
+	for _, r := range s.rule.rounds {
+		left = append(left, len(r.Left))
+	}
+	if full := s.rule.rounds[0]; !slices.Equal(left, []int{3, 0}) || !slices.Equal(full.Left, []protocol.JobID{"c", "d", "e"}) {
+		t.Errorf("%v are left out, of the full round %v", left, full.Left)
+	}
 }
 
 // Jobs may name models and sites at length. A call of them can be said all the

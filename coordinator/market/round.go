@@ -14,7 +14,8 @@ type round struct {
 	opened protocol.Time
 	closes protocol.Time
 	full   bool
-	lots   []*lot // by arrival, then id
+	lots   []*lot           // by arrival, then id
+	left   []protocol.JobID // of a full round that holds too few: who is called after it
 	index  map[protocol.JobID]int
 	offers map[string]protocol.Offer
 }
@@ -58,6 +59,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		return cmp.Or(cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
 	})
 	if r.full {
+		r.left = k.leftOut(now)
 		// Signals of the hour are heard by then.
 		k.replan = now.Floor(k.cfg.Replan).Add(k.cfg.Replan + k.cfg.Gather)
 	}
@@ -72,6 +74,20 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		r.index[l.job.ID] = i
 	}
 	return append(said, k.say(now, "", call))
+}
+
+// leftOut returns who waits though a full round was filled, sorted: the plan keeps
+// their places until they are called, which is next.
+func (k *Market) leftOut(now protocol.Time) (ids []protocol.JobID) {
+	if due := k.agenda.first(k.lots); due == 0 || due > now {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
+		if k.lots[id].state == waiting {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // offered takes in a site's answer. When all sites have answered there is
@@ -132,7 +148,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
+	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Left: r.left, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {
