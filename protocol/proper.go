@@ -2,8 +2,23 @@ package protocol
 
 import "strings"
 
-// Proper reports whether m is said by somebody who may say such a thing: see the
-// package comment. Anybody may tell a coordinator anything, and it acts on little
+// Bounds of what a run, or an hour of a site, may be said to have taken. They are far
+// above what can be, and keep arithmetic on it safe.
+const (
+	MostEnergy = Millijoules(1e15)  // 278 MWh
+	MostCarbon = Milligrams(1e12)   // 1,000 t
+	MostMoney  = Microdollars(1e12) // a million dollars
+)
+
+// possible reports whether b is within those bounds, on either side of zero.
+func (b Bill) possible() bool {
+	return within(b.IT, MostEnergy) && within(b.Energy, MostEnergy) && within(b.Carbon, MostCarbon) && within(b.Money, MostMoney)
+}
+
+func within[T ~int64](v, most T) bool { return v >= -most && v <= most }
+
+// Proper reports whether m is said by somebody who may say such a thing, and can be:
+// see the package comment. Anybody may tell a coordinator anything, and it acts on little
 // of that; whoever shows what was said asks first.
 func (m Message) Proper() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
@@ -12,8 +27,13 @@ func (m Message) Proper() bool {
 		return m.From == Coordinator
 	case Hello:
 		return b.Site != "" && m.From == Agent(b.Site)
-	case Offer, Accept, Decline, Done, Meter:
+	case Offer, Accept, Decline:
 		return by("agent/")
+	case Done:
+		return by("agent/") && b.IT >= 0 && b.Energy >= 0 && b.Carbon >= 0 && b.Ended >= b.Started &&
+			Bill{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.possible()
+	case Meter:
+		return by("agent/") && b.Total >= 0 && b.Total <= MostEnergy && b.Idle.possible()
 	case Launch:
 		return by("agent/") && m.To == Hands(m.From.Site())
 	case Started, Exited, Lost:

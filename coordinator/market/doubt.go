@@ -12,15 +12,15 @@ import (
 // Bounds of what may be said of a job. They are far above what can be, and keep
 // arithmetic on it safe.
 const (
-	mostEnergy = protocol.Millijoules(1e15)  // 278 MWh
-	mostCarbon = protocol.Milligrams(1e12)   // 1,000 t
-	mostMoney  = protocol.Microdollars(1e12) // a million dollars
-	mostPieces = protocol.Milli(8_000)       // GPUs of one node
-	mostTotal  = protocol.Milli(1e9)         // a million GPUs
-	mostModels = 64                          // of GPUs at one site
-	longestRun = 3 * protocol.MaxRun         // on the slowest GPU
-	farthest   = 4 * protocol.MaxRun         // end of a run
-	farClock   = 5 * time.Minute             // between a speaker's clock and the market's, waits on the way included
+	mostEnergy = protocol.MostEnergy
+	mostCarbon = protocol.MostCarbon
+	mostMoney  = protocol.MostMoney
+	mostPieces = protocol.Milli(8_000) // GPUs of one node
+	mostTotal  = protocol.Milli(1e9)   // a million GPUs
+	mostModels = 64                    // of GPUs at one site
+	longestRun = 3 * protocol.MaxRun   // on the slowest GPU
+	farthest   = 4 * protocol.MaxRun   // end of a run
+	farClock   = 5 * time.Minute       // between a speaker's clock and the market's, waits on the way included
 )
 
 // believable returns o without what cannot be: menus for jobs that were not

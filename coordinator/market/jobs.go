@@ -223,9 +223,7 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 		k.counts[string(protocol.BadTerms)]++
 		return nil
 	}
-	if d.Energy < 0 || d.Energy > mostEnergy || d.IT < 0 || d.IT > mostEnergy || d.Carbon < 0 || d.Carbon > mostCarbon ||
-		d.Money < -mostMoney || d.Money > mostMoney || d.Ended < d.Started || d.Ended > now ||
-		d.Left < 0 || d.Left > l.job.Run || d.Left > 0 && l.pause == 0 {
+	if !m.Proper() || d.Ended > now || d.Left < 0 || d.Left > l.job.Run || d.Left > 0 && l.pause == 0 {
 		return k.unpayable(now, m, l, closed)
 	}
 	k.note(m)

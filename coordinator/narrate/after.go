@@ -68,6 +68,8 @@ func ran(r record.JobRecord) (all []string) {
 func last(r record.JobRecord) []string {
 	run := r.Run
 	switch {
+	case r.Refusal != nil:
+		return nil
 	case run == nil && len(r.Parts) > 0 && r.State == record.Waiting:
 		return []string{"Its rest waits to be sold."}
 	case run == nil && r.Award() != nil && r.Award().Answer == "":

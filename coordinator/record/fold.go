@@ -43,6 +43,9 @@ func (b *Book) call(from Origin, m protocol.Call) {
 			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
 			b.jobs[j.ID] = e
 		}
+		if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
+			e.rec.State = Waiting // the lease of its award ended
+		}
 		e.open(c, b.cfg.All)
 	}
 }
@@ -153,7 +156,7 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
 		return
 	}
-	if e.rec.State != Waiting {
+	if e.rec.State != Waiting && !b.takeBack(e, m.Why.Code) {
 		b.wrong("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
 		return
 	}
@@ -162,6 +165,30 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 	if e.last != nil {
 		e.last.decide(d)
 	}
+}
+
+// takeBack takes a job that is refused from the site that it was awarded to: nobody
+// accepted that before it was cancelled or its time was over, or what its site reports
+// of the run cannot be, and does not count. It reports false where the site keeps it.
+func (b *Book) takeBack(e *entry, why protocol.Code) bool {
+	a, r := e.rec.Award(), e.rec.Run
+	switch {
+	case e.rec.State == Refused:
+		return false
+	case r == nil && a != nil && a.Answer == "":
+		return true
+	case why != protocol.Cancelled && why != protocol.BadTerms, r != nil && r.Settlement != (Origin{}):
+		return false
+	case r != nil && r.Done != (Origin{}):
+		s := b.site(r.Site)
+		s.Jobs = less(s.Jobs, r.Cost)
+		s.Ran--
+		if e.rec.Late() {
+			s.Late--
+		}
+	}
+	e.rec.Run = nil
+	return true
 }
 
 func (e *entry) decide(round uint64, d Decision) {
@@ -173,9 +200,6 @@ func (e *entry) decide(round uint64, d Decision) {
 // answer notes that a site took an award or gave it back; what it took first it
 // may give back later.
 func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
-	if word == "decline" {
-		b.declines++
-	}
 	e := b.jobs[id]
 	if e == nil {
 		b.stray++
@@ -187,8 +211,14 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 			continue
 		}
 		a.Answer, a.Answered, a.Declined = word, from, why
+		if word == "decline" { // a site says it again until it is answered
+			b.declines++
+		}
 		if e.last != nil && e.last.decision.Kind == "award" && e.last.decision.Epoch == epoch {
 			e.last.decision = *a
+		}
+		if word == "accept" && e.rec.State == Waiting && i == len(e.rec.Awards)-1 {
+			e.rec.State = Awarded // heard late, and not sold again
 		}
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
 			e.rec.State = Waiting

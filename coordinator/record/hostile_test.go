@@ -1,7 +1,9 @@
 package record
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -20,5 +22,95 @@ func TestAnOptionOfNoSpanIsRead(t *testing.T) {
 		if o := r.Hearings[0].Answers[0].Options; len(o) != 1 || o[0].Room != 0 {
 			t.Errorf("the options from %d are %+v", start, o)
 		}
+	}
+}
+
+// sold plays a job until oslo is awarded it, on a ledger that does not tell what
+// sites say to their hands.
+func sold() (*stage, protocol.Job, uint64) {
+	s, j := &stage{now: noon}, job("a")
+	j.Pause = time.Minute
+	s.hello("oslo")
+	s.submit(j)
+	s.call(1, j)
+	return s, j, s.award("oslo", 1, j, option(0, 1, 50))
+}
+
+func (s *stage) accept(epoch uint64) {
+	s.say("agent/oslo", protocol.Coordinator, protocol.Accept{Job: "a", Epoch: epoch, Start: s.now})
+}
+
+func (s *stage) refuse(c protocol.Code) {
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: c}})
+}
+
+// What no run and no hour of a site can take is in no sum, and ends the job as the
+// market ended it.
+func TestABillThatCannotBeIsNotCounted(t *testing.T) {
+	for _, lie := range []protocol.Done{
+		{Energy: math.MinInt64}, {Energy: math.MaxInt64}, {IT: -1}, {Carbon: math.MaxInt64}, {Money: math.MinInt64}, {Started: noon + 1},
+		{Energy: 1000, Ended: noon + 1<<50}, // as if it were proper; the market knows that it is not
+	} {
+		s, _, epoch := sold()
+		s.accept(epoch)
+		lie.Job, lie.Epoch, lie.Ended = "a", epoch, max(lie.Ended, noon)
+		s.say("agent/oslo", protocol.Coordinator, lie)
+		s.refuse(protocol.BadTerms)
+		s.say("agent/oslo", protocol.Coordinator, protocol.Meter{Hour: noon, Total: math.MinInt64, Idle: protocol.Bill{Energy: math.MaxInt64}})
+		b := s.book(Config{})
+		r, _ := b.Job("a")
+		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Bill{}) || o.Idle != (protocol.Bill{}) || o.Metered != 0 {
+			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.State, r.Run, o)
+		}
+		if p := b.Check(nil); len(p) > 0 {
+			t.Errorf("after %+v: %v", lie, p)
+		}
+	}
+}
+
+// A site says that a part has ended until it is answered.
+func TestAPartThatIsReportedTwiceCountsOnce(t *testing.T) {
+	s, _, epoch := sold()
+	s.accept(epoch)
+	part := protocol.Done{Job: "a", Epoch: epoch, Started: noon, Ended: noon, Energy: 7, Left: time.Minute}
+	s.say("agent/oslo", protocol.Coordinator, part)
+	s.say("agent/oslo", protocol.Coordinator, part)
+	b := s.book(Config{})
+	if r, _ := b.Job("a"); len(r.Parts) != 1 || b.Sites()[0].Jobs.Energy != 7 {
+		t.Errorf("%d parts, %+v", len(r.Parts), b.Sites()[0].Jobs)
+	}
+}
+
+// A job may be cancelled before its site has accepted it. What that says later is void.
+func TestAJobThatIsCancelledBeforeItIsAcceptedIsRefused(t *testing.T) {
+	s, _, epoch := sold()
+	s.refuse(protocol.Cancelled)
+	s.accept(epoch)
+	b := s.book(Config{})
+	if r, _ := b.Job("a"); r.State != Refused || r.Run != nil || len(b.Check(nil)) > 0 {
+		t.Errorf("it is %s, run %+v: %v", r.State, r.Run, b.Check(nil))
+	}
+}
+
+// A job whose award nobody accepted waits from its next call on, and may be sold again.
+// An accept that comes late stands if it was not.
+func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
+	s, j, first := sold()
+	s.now = s.now.Add(time.Minute)
+	s.call(2, j)
+	state := func() JobRecord { r, _ := s.book(Config{}).Job("a"); return r }
+	if r := state(); r.State != Waiting {
+		t.Errorf("it is called again, and is %s", r.State)
+	}
+	sold := len(s.said)
+	s.accept(first)
+	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned {
+		t.Errorf("it is accepted late, and is %s, run %+v", r.State, r.Run)
+	}
+	s.said = s.said[:sold]
+	second := s.award("oslo", 2, j, option(0, 1, 50))
+	s.accept(second)
+	if r, p := state(), s.book(Config{}).problems; r.State != Awarded || r.Run == nil || r.Run.Epoch != second || len(p) > 0 {
+		t.Errorf("it is sold again, and is %s, run %+v: %v", r.State, r.Run, p)
 	}
 }

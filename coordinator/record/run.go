@@ -5,7 +5,7 @@ import "github.com/gridbid/gridbid/protocol"
 // plan notes where a job is to run, on a ledger that will not tell of its launch.
 func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol.Time) {
 	e := b.jobs[id]
-	if b.inside || e == nil || e.rec.Run != nil {
+	if b.inside || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
 		return
 	}
 	if a := e.rec.Award(); a != nil && a.Site == from.From.Site() && a.Epoch == epoch {
@@ -23,6 +23,8 @@ func (b *Book) launch(from Origin, m protocol.Launch) {
 		return
 	}
 	switch award := e.rec.Award(); {
+	case e.rec.State == Refused:
+		b.wrong("refused-and-placed", m.Job.ID, site, "launched, and was refused")
 	case e.rec.Run != nil && !e.rec.Run.Planned:
 		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
 			b.wrong("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
@@ -152,6 +154,11 @@ func (b *Book) meter(name string, m protocol.Meter) {
 	h := s.hour(m.Hour)
 	h.idle += m.Idle.IT
 	h.total += m.Total
+}
+
+// less takes one bill from another.
+func less(a, b protocol.Bill) protocol.Bill {
+	return sum(a, protocol.Bill{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
 }
 
 // sum adds two bills. A sum has no finish.
