@@ -33,7 +33,8 @@ func Simulate(site string, w *world.Hands) *Simulated {
 // Due implements bus.Machine.
 func (s *Simulated) Due() protocol.Time { return s.world.Due() }
 
-// Tick implements bus.Machine. What was due before now happens when it was due.
+// Tick implements bus.Machine. What was due before now happens when it was due, and
+// an end says when that was.
 func (s *Simulated) Tick(now protocol.Time) (said []protocol.Message) {
 	s.facts = s.facts[:0]
 	return s.until(now)
@@ -43,6 +44,12 @@ func (s *Simulated) until(now protocol.Time) (said []protocol.Message) {
 	for d := s.world.Due(); d != 0 && d <= now; d = s.world.Due() {
 		s.at = d
 		said = append(said, s.world.Tick(d)...)
+	}
+	for i, m := range said {
+		if x, ok := m.Body.(protocol.Exited); ok {
+			x.Ended = m.At
+			said[i].Body = x
+		}
 	}
 	return s.used(said)
 }

@@ -162,6 +162,10 @@ func (h *Hands) tell(now protocol.Time, id protocol.JobID, epoch uint64) []proto
 	}
 	for _, m := range h.past {
 		if j, e := whose(m.Body); j == id && e == epoch {
+			if x, ok := m.Body.(protocol.Exited); ok && m.At < now {
+				x.Ended = m.At // and not now
+				m.Body = x
+			}
 			return []protocol.Message{h.mouth.Say(now, h.agent, m.Body)}
 		}
 	}
