@@ -21,6 +21,9 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 	if l, ok := k.lots[j.ID]; ok {
 		return k.repeated(now, m, l, s)
 	}
+	if site := m.From.Site(); site != "" && !k.affords(now, site, j.Size()+len(s.Task)) {
+		return nil
+	}
 	l := k.enter(max(now, j.Arrival), m.From, s)
 	k.note(m)
 	why := protocol.Reason{Code: protocol.Malformed, Note: j.Check()}
@@ -115,6 +118,9 @@ func (k *Market) hello(now protocol.Time, m protocol.Message, h protocol.Hello) 
 		return nil
 	}
 	if s := k.sites[h.Site]; s == nil || !slices.Equal(s.hello.Pools, h.Pools) {
+		if !k.affords(now, h.Site, greeting(h)) {
+			return nil
+		}
 		k.note(m)
 		k.greet(h)
 	}

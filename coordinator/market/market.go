@@ -90,9 +90,10 @@ type Market struct {
 	policy  protocol.Policy // in force
 	unsaid  bool            // policy was not announced
 	counts  map[string]int
-	facts   []protocol.Message // of the last step
-	gone    []gone             // ended lots whose id is still known, by time
-	epochs  uint64             // no lot that was forgotten had a higher one; rounds is never lower
+	purses  map[string]allowance // by site
+	facts   []protocol.Message   // of the last step
+	gone    []gone               // ended lots whose id is still known, by time
+	epochs  uint64               // no lot that was forgotten had a higher one; rounds is never lower
 }
 
 // gone is an ended lot, and when it ended.
@@ -151,6 +152,7 @@ func New(cfg Config, rule auction.Rule) *Market {
 		lots:   make(map[protocol.JobID]*lot),
 		sites:  make(map[string]*site),
 		counts: make(map[string]int),
+		purses: make(map[string]allowance),
 	}
 }
 
@@ -235,9 +237,13 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 
 func (k *Market) say(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
 	m := k.mouth.Say(now, to, b)
-	switch b.(type) {
-	case protocol.Award, protocol.Hold, protocol.Refuse, protocol.Settled:
+	switch b := b.(type) {
+	case protocol.Award, protocol.Hold, protocol.Settled:
 		k.note(m)
+	case protocol.Refuse:
+		if b.Why.Code != protocol.Duplicate { // the job of that id goes on, and its books
+			k.note(m)
+		}
 	}
 	return m
 }

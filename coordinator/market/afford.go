@@ -1,0 +1,50 @@
+package market
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// What a site says unasked, and is written down, has a bound: what it is, and what its
+// queue submits. Disks fill by it for as long as books are kept, and a restart reads
+// it. What is beyond the bound is not answered; an agent and a queue say it again, so
+// no site that has so much to say loses any of it.
+const (
+	steady = 128 << 10 // bytes a second over a long time: dozens of jobs
+	burst  = 128 << 20 // at once: tens of thousands of jobs
+)
+
+// An allowance is what a site may still have written down.
+type allowance struct {
+	bytes int
+	at    protocol.Time
+}
+
+// affords reports whether a site may have so many bytes written down, and counts them.
+func (k *Market) affords(now protocol.Time, site string, bytes int) bool {
+	a, ok := k.purses[site]
+	if !ok {
+		a = allowance{burst, now}
+	}
+	if gone := min(max(now.Sub(a.at), 0), time.Hour); gone > 0 {
+		a.bytes, a.at = min(burst, a.bytes+int(gone.Milliseconds())*steady/1000), now
+	}
+	fits := bytes <= a.bytes
+	if fits {
+		a.bytes -= bytes
+	} else {
+		k.counts["site-says-too-much"]++
+	}
+	k.purses[site] = a
+	return fits
+}
+
+// greeting returns a bound of the bytes that one takes on the books.
+func greeting(h protocol.Hello) int {
+	n := 256
+	for _, p := range h.Pools {
+		n += len(p.Model) + 64
+	}
+	return n
+}
