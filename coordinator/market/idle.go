@@ -29,8 +29,12 @@ func (k *Market) hold(now protocol.Time, l *lot, d auction.Decision) {
 	k.agenda.add(l)
 }
 
-// spurned has a lot rest that a site declined after it had offered for it.
-func (k *Market) spurned(now protocol.Time, l *lot) {
+// rejected has a lot rest that its site declined after it had offered for it. One that
+// the site let run out was counted then.
+func (k *Market) rejected(now protocol.Time, l *lot) {
+	if l.state == awarded || l.state == accepted {
+		l.spurned(l.site)
+	}
 	l.idle(now, k.cfg.Gather, "")
 	l.state, l.site, l.due = waiting, "", l.rests
 	k.agenda.add(l)

@@ -150,6 +150,7 @@ func (k *Market) accepted(now protocol.Time, m protocol.Message, a protocol.Acce
 		k.counts["accept-of-nothing"]++
 		answer.Code = protocol.Stands
 	default:
+		l.kept()
 		l.state, l.vain = accepted, 0
 		k.note(m)
 		answer.Code = protocol.Stands
@@ -180,7 +181,7 @@ func (k *Market) declined(now protocol.Time, m protocol.Message, d protocol.Decl
 	if l.stop {
 		return append(said, k.refuse(now, l, cancelled)...)
 	}
-	k.spurned(now, l)
+	k.rejected(now, l)
 	return append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: d.Why})...)
 }
 
@@ -272,6 +273,6 @@ func (l *lot) bid(left time.Duration) protocol.Bill {
 // rest puts what is left of a paused job on sale. Its checkpoint lies at the site
 // that ran it, which need not move it.
 func (k *Market) rest(now protocol.Time, l *lot, left time.Duration) {
-	l.job = l.whole.Rest(l.site, left)
+	l.job, l.spurns = l.whole.Rest(l.site, left), nil
 	k.again(now, l)
 }

@@ -127,6 +127,7 @@ type lot struct {
 	pause  protocol.Time // of the last award
 	whole  protocol.Job  // as it was submitted; job is what is left of it
 	stop   bool          // somebody asked to cancel it
+	spurns []spurn       // by sites that won it
 	vain   int           // calls in a row that led to no place, not even a planned one
 	rests  protocol.Time // until then it is not called again, whatever changes
 	listed bool          // in Market.idle

@@ -59,7 +59,8 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Award:
 		k.cleared(b.Round)
 		if l := k.lots[b.Job]; l != nil {
-			l.tries++
+			l.lapsed()
+			l.ruled()
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
 			l.why, l.pause = b.Why, b.Pause
 			k.agenda.add(l)
@@ -67,7 +68,8 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Hold:
 		k.cleared(b.Round)
 		if l := k.lots[b.Job]; l != nil {
-			l.tries++
+			l.lapsed()
+			l.ruled()
 			l.state, l.due = waiting, b.Until
 			if l.idle(m.At, k.cfg.Gather, b.Site); l.vain > 0 {
 				k.list(l)
@@ -92,6 +94,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Accept:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
+			l.kept()
 			l.state, l.vain = accepted, 0
 			k.stands(l, l.placed(b.Start))
 		}
@@ -103,7 +106,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		}
 	case protocol.Decline:
 		if l := k.awardedTo(m.From, b.Job, b.Epoch); l != nil {
-			k.spurned(min(m.At, l.due), l)
+			k.rejected(min(m.At, l.due), l)
 			k.stands(l, protocol.Standing{State: protocol.Waiting, Site: m.From.Site(), Why: b.Why})
 		}
 	case protocol.Cancel:

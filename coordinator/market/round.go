@@ -48,6 +48,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		}
 		if l.state == awarded {
 			k.counts["lease-ended"]++
+			l.lapsed()
 		}
 		l.state = called
 		r.lots, size = append(r.lots, l), size+l.job.Size()
@@ -175,6 +176,11 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 			}
 		}
 	}
+	for i, l := range r.lots {
+		heeded := l.heeded(in.Lots[i].Menus)
+		k.counts["passed-over"] += len(in.Lots[i].Menus) - len(heeded)
+		in.Lots[i].Menus = heeded
+	}
 	out := k.rule.Clear(in)
 	k.unheard(now, r, out.Decisions)
 	k.advisor.proof = out.Proof
@@ -235,7 +241,7 @@ func (k *Market) commonReason(r *round, id protocol.JobID) protocol.Reason {
 }
 
 func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
-	l.tries++
+	l.ruled()
 	switch d.Verdict {
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)

@@ -235,3 +235,33 @@ func TestStories(t *testing.T) {
 		})
 	}
 }
+
+// A site was cheaper, and was passed over: that is why, and no other reason is made up.
+func TestWhoIsPassedOverIsTold(t *testing.T) {
+	s := begin("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	dear, cheap := option(0, 3*time.Hour, "V100", 0, 310, 14), option(0, 3*time.Hour, "V100", 0, 310, 1)
+	for round := uint64(1); round <= spurns+1; round++ {
+		s.call(round, job())
+		s.offer("lyon", round, menu(dear))
+		s.offer("oslo", round, menu(cheap))
+		if round == spurns+1 {
+			s.award("lyon", round, dear, protocol.Cheapest)
+			break
+		}
+		s.award("oslo", round, cheap, protocol.Cheapest)
+		if round != 2 { // it let the second run out
+			s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: round, Why: protocol.Reason{Code: protocol.RoomGone}})
+		}
+		s.now = s.now.Add(time.Minute)
+	}
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(got.String()), " ")
+	if want := "But oslo had been awarded the job 8 times before and had not kept it: such a site is passed over for some rounds."; !strings.Contains(text, want) || strings.Contains(text, "share its room") {
+		t.Errorf("want %q in\n%s", want, &got)
+	}
+}

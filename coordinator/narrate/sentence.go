@@ -73,7 +73,7 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 	case !heard:
 		return []string{"It has not been called in a round yet."}
 	case r.Award() != nil && h.Decision.Kind == "award":
-		all := append([]string{awarded(h)}, whyHere(h)...)
+		all := append([]string{awarded(h)}, whyHere(r, h)...)
 		return append(append(all, whyNow(r, h)...), proof(h)...)
 	case h.Decision.Kind == "award" && h.Decision.Declined.Code == protocol.SiteGone:
 		return []string{fmt.Sprintf("It was awarded to %s, and taken from it: %s. It waits for its next round.",
@@ -110,7 +110,7 @@ func held(h record.Hearing) string {
 }
 
 // whyHere compares the award with the best offer of another site.
-func whyHere(h record.Hearing) []string {
+func whyHere(r record.JobRecord, h record.Hearing) []string {
 	d := h.Decision
 	next, site, ok := bestElsewhere(h)
 	if !ok && d.Why.Code == protocol.ByRule {
@@ -130,7 +130,10 @@ func whyHere(h record.Hearing) []string {
 	}
 	s := fmt.Sprintf("%s alone would have cost %s less than %s%s.",
 		phrase.Clean(site), phrase.Dollars(-more), phrase.Clean(d.Site), mostly(next.Terms, here.Terms, "less"))
+	n := spurned(r, site)
 	switch {
+	case n >= spurns:
+		s += fmt.Sprintf(" But %s had been awarded the job %d times before and had not kept it: such a site is passed over for some rounds.", phrase.Clean(site), n)
 	case d.Why.Code != protocol.Cheapest:
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
@@ -139,6 +142,21 @@ func whyHere(h record.Hearing) []string {
 		s += " The jobs of a round share its room, so one job's cheapest offer may go to another that gains more by it."
 	}
 	return []string{s}
+}
+
+// spurns is how often a site did not keep a job that is passed over for it: see
+// coordinator/market.
+const spurns = 8
+
+// spurned returns how often a job was awarded to a site before its last award, and not
+// kept there.
+func spurned(r record.JobRecord, site string) (n int) {
+	for _, a := range r.Awards[:len(r.Awards)-1] {
+		if a.Site == site && a.Answer != "accept" && a.Declined.Code != protocol.SiteGone {
+			n++
+		}
+	}
+	return n
 }
 
 // mostly names the term in which dear exceeds cheap most, if there is one.
