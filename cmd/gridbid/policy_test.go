@@ -79,13 +79,18 @@ func TestPolicySayTellsAndChangesNothing(t *testing.T) {
 func TestAWishThatCannotBeKeptIsToldAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GRIDBID_DESK", "")
-	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5"); err != nil {
+	tiny := `{name: tiny, about: a day., seed: 1, start: 2026-03-11T00:00:00Z, jobs: {count: 5}, sites: [{name: oslo,
+  region: {price: {mean: 50, swing: 40}, carbon: {mean: 300, swing: 120}, match: 0.4, peak: 18}, fleet: [{count: 2, model: A100, gpus: 8, cpu: 128, memory: 1024}]}]}`
+	if err := errors.Join(os.Mkdir("tiny", 0o755), os.WriteFile("tiny/scenario.yaml", []byte(tiny), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, talk, err := execute(newReplayCommand(), "tiny", "--policy", "home-fifo", "--bus", "mem", "--no-bound"); err != nil {
 		t.Fatalf("replay: %v\n%s", err, talk)
 	}
 	if err := os.WriteFile(wishes, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk, err := execute(newPolicyCommand(), "say", "avoid coal at night"); err == nil || strings.Contains(talk, "Replaying") {
+	if _, talk, err := execute(newPolicyCommand(), "say", "avoid oslo at night"); err == nil || strings.Contains(talk, "Replaying") {
 		t.Errorf("say, with a file in the place of wishes: %v, after %q", err, talk)
 	}
 }
