@@ -123,7 +123,9 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		if tc.want != "ended" {
 			continue
 		}
-		if _, ok := h.past[0].said.(protocol.Exited); !ok || len(h.past) != 1 {
+		if len(h.past) != 1 {
+			t.Errorf("%s: it is said %v", tc.name, h.past)
+		} else if _, ok := h.past[0].said.(protocol.Exited); !ok {
 			t.Errorf("%s: it is said %v", tc.name, h.past)
 		}
 	}

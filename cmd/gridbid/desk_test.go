@@ -169,6 +169,7 @@ func TestSubmitTellsWhatIsSubmittedWhenItIsGivenUp(t *testing.T) {
 func TestWhatFailedIsToldAsThat(t *testing.T) {
 	for said, want := range map[string]string{
 		`{"id":"train-7","state":"done","site":"oslo","failed":"exit code 137"}`:                  "failed: exit code 137",
+		`{"id":"train-7","state":"done","site":"oslo","why":"least-cost"}`:                        "done",
 		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`: "no-feasible-site no site has 8 GPUs",
 	} {
 		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -185,7 +186,7 @@ func TestWhatFailedIsToldAsThat(t *testing.T) {
 			if cmd == submit {
 				args = append(args, "-f", "-", "--wait")
 			}
-			if out, _, err := execute(cmd, args...); err != nil || !strings.Contains(out, want) {
+			if out, _, err := execute(cmd, args...); err != nil || !strings.Contains(out, want) || cmd == submit && strings.Contains(out, "least-cost") {
 				t.Errorf("%s of %s: %v:\n%s", cmd.Name(), said, err, out)
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,20 +48,20 @@ func jobTable(w io.Writer, all []board.Job) {
 	columns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
 		for _, j := range all {
 			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dash(j.Tenant), j.State, dash(j.Site), j.GPUs,
-				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(because(j)))
+				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(cmp.Or(unwell(j), j.Why)))
 		}
 	})
 }
 
-// because says why a job stands as it does: of one that ran, how it failed.
-func because(j board.Job) string {
+// unwell says how a job failed, or why it was refused; "" of any other.
+func unwell(j board.Job) string {
 	switch {
 	case j.Failed != "":
 		return phrase.Clean("failed: " + j.Failed)
 	case j.State == board.Refused:
 		return phrase.Clean(strings.TrimSpace(j.Why + " " + j.Note))
 	}
-	return phrase.Clean(j.Why)
+	return ""
 }
 
 func dash(s string) string {

@@ -81,7 +81,7 @@ func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (do
 			continue
 		}
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State); err != nil {
-			return done, err
+			return done, fmt.Errorf("%s is submitted: %w", j.ID, err)
 		}
 	}
 	return done, nil
@@ -145,7 +145,7 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
 	if f.json {
 		return nil
 	}
-	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, because(*j)))
+	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, unwell(*j)))
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), end)
 	return err
 }

@@ -28,8 +28,12 @@ func TestPastedQuestionsAreAllAnswered(t *testing.T) {
 	if err != nil {
 		t.Skip("no program that gives us a terminal")
 	}
+	run := t.TempDir()
+	if _, talk, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "20", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, talk)
+	}
 	cmd := exec.CommandContext(t.Context(), terminal, "-qfec", os.Args[0]+" -test.run '^"+t.Name()+"$'", os.DevNull)
-	cmd.Env = append(os.Environ(), inChat+"="+ledgerOf(t, "auction"), "TERM=xterm")
+	cmd.Env = append(os.Environ(), inChat+"="+run, "TERM=xterm")
 	keys, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -164,3 +164,19 @@ func TestCurvesReachAgentAndDaemons(t *testing.T) {
 		}
 	}
 }
+
+// The daemons read curves when they begin, as the agent does: new ones have both begin
+// anew, and without any nothing does.
+func TestANewCurveIsReadOnTheNodes(t *testing.T) {
+	mark := func(curves map[string]any) string {
+		o, err := render(t, values(map[string]any{"curves": curves}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(at(t, o["DaemonSet/gridbid/oslo-node"], "spec", "template", "metadata"))
+	}
+	none, one, two := mark(nil), mark(map[string]any{"H100": `{"schema":1}`}), mark(map[string]any{"H100": `{"schema":2}`})
+	if one == none || two == none || one == two {
+		t.Errorf("the daemons' pods are %s, %s and %s", none, one, two)
+	}
+}
