@@ -12,9 +12,6 @@ import (
 // Bounds of what may be said of a job. They are far above what can be, and keep
 // arithmetic on it safe.
 const (
-	mostEnergy = protocol.MostEnergy
-	mostCarbon = protocol.MostCarbon
-	mostMoney  = protocol.MostMoney
 	mostPieces = protocol.Milli(8_000) // GPUs of one node
 	mostTotal  = protocol.Milli(1e9)   // a million GPUs
 	mostModels = 64                    // of GPUs at one site
@@ -102,9 +99,9 @@ func has(rooms []protocol.Room, j protocol.Job, o protocol.Option) bool {
 func (k *Market) possible(site string, j protocol.Job, o protocol.Option) bool {
 	return o.Start >= k.round.opened && o.Finish > o.Start &&
 		o.Finish <= k.round.opened.Add(farthest) && o.Finish <= o.Start.Add(longestRun) &&
-		o.Energy >= 0 && o.Energy <= mostEnergy && o.Carbon >= 0 && o.Carbon <= mostCarbon &&
-		o.Money >= -mostMoney && o.Money <= mostMoney && o.Transfer >= 0 && o.Transfer <= mostMoney &&
-		o.Awake >= -mostMoney && o.Awake <= mostMoney &&
+		o.Energy >= 0 && o.Energy <= protocol.MostEnergy && o.Carbon >= 0 && o.Carbon <= protocol.MostCarbon &&
+		o.Money >= -protocol.MostMoney && o.Money <= protocol.MostMoney && o.Transfer >= 0 && o.Transfer <= protocol.MostMoney &&
+		o.Awake >= -protocol.MostMoney && o.Awake <= protocol.MostMoney &&
 		o.Fragment >= -mostPieces && o.Fragment <= mostPieces && o.Cap >= 0 &&
 		(len(j.Models) == 0 || j.GPUs == 0 || slices.Contains(j.Models, o.Model)) &&
 		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))
@@ -142,5 +139,5 @@ func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdolla
 		return o.Money
 	}
 	k.counts["money-not-as-told"]++
-	return protocol.Microdollars(math.Round(min(max(cost, -float64(mostMoney)), float64(mostMoney))))
+	return protocol.Microdollars(math.Round(min(max(cost, -float64(protocol.MostMoney)), float64(protocol.MostMoney))))
 }

@@ -17,8 +17,7 @@ type when struct {
 	back     time.Duration // "in the last 3 hours"
 	spans    []time.Duration
 	part     *part
-	dash     bool     // "12:00-14:00"
-	said     []string // defaults that were used
+	dash     bool // "12:00-14:00"
 }
 
 // A part is a part of the day, by the clock.
