@@ -9,16 +9,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// toCome returns the hours that a question about hours ahead is about: a window, or
+// so many from a time on, none before the record. They may be past its end, where
+// what was said last counts.
+func (l *Log) toCome(q question.Query, a *Answer) (from, to protocol.Time) {
+	if q.To != 0 {
+		return max(q.From, l.first), q.To
+	}
+	from = l.moment(q, a)
+	return from, from.Add(q.Within)
+}
+
 // bestHour finds the hour with the least carbon, or the lowest price, in what
 // sites said then of the hours ahead.
 func (l *Log) bestHour(q question.Query, a *Answer) {
-	at := l.moment(q, a)
-	a.assume("by what each site said then of the hours ahead, " + phrase.Span(q.Within) + " of them")
+	at, until := l.toCome(q, a)
+	which := "the hours ahead"
+	if q.Within != 0 {
+		which += ", " + phrase.Span(q.Within) + " of them"
+	}
+	a.assume("by what each site said then of " + which)
 	what, unit := "carbon-intensity", "milligrams-per-kwh"
 	if q.Ask == "best-price" {
 		what, unit = "price", "microdollars-per-kwh"
 	}
-	a.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, at.Add(q.Within))
+	a.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, until)
 	a.Table = &Table{Head: []string{"site", "best hour", what}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
 	for _, s := range l.siteNames() {
@@ -31,7 +46,7 @@ func (l *Log) bestHour(q question.Query, a *Answer) {
 			continue
 		}
 		least, when, found := int64(0), protocol.Time(0), false
-		for h := at.Floor(time.Hour); h < at.Add(q.Within); h = h.Add(time.Hour) {
+		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
 			v, ok := o.metric(q.Ask == "best-price", h)
 			if ok && (!found || v < least) {
 				least, when, found = v, h, true
@@ -75,7 +90,7 @@ func shown(price bool, v int64) string {
 // forecast tells what a site said of the hours ahead; of an hour that was
 // named, what was said first and what was said last.
 func (l *Log) forecast(q question.Query, a *Answer) {
-	at := l.moment(q, a)
+	at, until := l.toCome(q, a)
 	s := l.sites[q.Site]
 	first, ok := s.firstOf(at)
 	if !ok {
@@ -93,9 +108,9 @@ func (l *Log) forecast(q question.Query, a *Answer) {
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
 		a.figure("site/"+q.Site, "said", int64(last.at), "instant")
 	}
-	a.Chart = l.outlooks(q.Site, false, at, at.Add(q.Within))
+	a.Chart = l.outlooks(q.Site, false, at, until)
 	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
-	for h := at.Floor(time.Hour); h < at.Add(q.Within); h = h.Add(time.Hour) {
+	for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
 		c, okC := value(last, last.Carbon, h)
 		p, okP := value(last, last.Price, h)
 		if !okC || !okP {

@@ -113,17 +113,27 @@ func (l *Log) check(q question.Query) *Answer {
 	if q.Tenant != "" && !l.tenants[q.Tenant] {
 		return missing("No tenant %q is in this run.", phrase.Clean(q.Tenant))
 	}
-	if most := 30 * 24 * time.Hour; q.Long > most || q.Within > most {
+	if q.Long > mostAhead || q.Within > mostAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > mostAhead {
 		return unclear("A length of time goes up to 30 days here.")
 	}
 	if q.To-q.From > century {
 		return unclear("A window of time goes up to 100 years here.")
 	}
-	if q.At != 0 && (q.At < l.first || q.At > l.last) || q.To != 0 && (q.To <= l.first || q.From > l.last || q.From >= q.To) {
+	last := l.last
+	if slices.Contains(aheadOfNow, q.Ask) {
+		last = last.Add(mostAhead)
+	}
+	if q.At != 0 && (q.At < l.first || q.At > last) || q.To != 0 && (q.To <= l.first || q.From > last || q.From >= q.To) {
 		return missing("That time is not in the record, which goes from %s to %s UTC.", phrase.Clock(l.first), phrase.Clock(l.last))
 	}
 	return nil
 }
+
+// mostAhead is the longest length of time that hours ahead are looked at.
+const mostAhead = 30 * 24 * time.Hour
+
+// aheadOfNow are asks whose time may be past the end of the record.
+var aheadOfNow = []string{"best-hour", "best-price", "forecast"}
 
 // century is the longest window of time that is gone through: 36,525 days.
 const century = protocol.Time(36_525 * 86_400_000)

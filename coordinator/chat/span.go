@@ -56,5 +56,12 @@ func widen(first, last *protocol.Time, at protocol.Time) {
 // Span returns from when to when the record goes; zero without any.
 func (l *Log) Span() (first, last protocol.Time) { return l.first, l.last }
 
-// today returns the midnight before the last submission, as far as the record goes.
-func (l *Log) today() protocol.Time { return min(l.day, l.last.Floor(24*time.Hour)) }
+// today returns the midnight before the last submission, as far as the record goes;
+// before the record's end if nothing was submitted.
+func (l *Log) today() protocol.Time {
+	last := l.last.Floor(24 * time.Hour)
+	if l.day == 0 {
+		return last
+	}
+	return min(l.day, last)
+}

@@ -331,6 +331,44 @@ func TestTheBestStartIsOfTheWholeRun(t *testing.T) {
 	}
 }
 
+// Hours ahead may be past the end of the record, in as many words as anybody asks for
+// them; and one part of the question changed asks for them again.
+func TestHoursAheadMayBePastTheRecord(t *testing.T) {
+	s := &stage{now: after(45 * time.Minute)}
+	s.hello("lyon", "oslo")
+	for _, site := range []string{"lyon", "oslo"} {
+		outlook := protocol.Outlook{From: noon, Carbon: make([]protocol.Milligrams, 24), Price: make([]protocol.Microdollars, 24)}
+		for h := range outlook.Carbon {
+			outlook.Carbon[h] = protocol.Milligrams(10_000 * (1 + (h+len(site))%24))
+		}
+		outlook.Carbon[20] = 5_000 // tomorrow at eight
+		if site == "lyon" {
+			outlook.Carbon[8], outlook.Carbon[20] = 2_000, 4_000
+		}
+		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: 1, Grid: outlook})
+	}
+	l := s.log()
+	for q, want := range map[string][3]any{
+		"when is it greenest tomorrow":                      {"site/oslo", "best-hour", int64(after(20 * time.Hour))},
+		"when is it greenest today":                         {"site/lyon", "best-hour", int64(after(8 * time.Hour))},
+		"forecast for lyon at 20:00":                        {"site/lyon", "last-said", int64(2_000)},
+		"forecast for lyon on 2022-04-14 from 8:00 to 9:00": {"site/lyon", "last-said", int64(4_000)},
+	} {
+		a := l.Ask(q)
+		if a.Kind != "answer" || figure(t, a, want[0].(string), want[1].(string)) != want[2].(int64) {
+			t.Errorf("%s: %s %q %+v; want %v", q, a.Kind, a.Text, a.Query, want)
+		}
+	}
+	if a := l.Ask("when is it greenest on 2022-06-14"); a.Kind != "not-found" {
+		t.Errorf("two months ahead: %s %q", a.Kind, a.Text)
+	}
+	session := l.Talk()
+	session.Ask("when is it greenest tomorrow")
+	if a := session.Ask("and at lyon?"); !strings.HasPrefix(a.Read, "when greenest at site lyon from 2022-04-14T00:00:00Z to 2022-04-15T00:00:00Z ") {
+		t.Errorf("asked again for lyon, it is read as %q: %q", a.Read, a.Text)
+	}
+}
+
 // At an instant a site has the nodes that it said it had then, and a job that was
 // lost later holds its GPUs.
 func TestWhatWasFreeIsAsItWasThen(t *testing.T) {

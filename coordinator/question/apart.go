@@ -46,7 +46,7 @@ func (l *Listener) apart(question string, r *reading, back *Back) (Query, *Back)
 		if other == nil && !slices.ContainsFunc(found, func(x Query) bool { return x.String() == q.String() }) {
 			found = append(found, q)
 		}
-		if other != nil && other.Kind == "ambiguous" && len(other.Readings) > 0 && other.lacks == "" {
+		if other != nil && other.Kind == "ambiguous" && len(other.offered) > 0 && other.lacks == "" {
 			return Query{}, other
 		}
 	}
@@ -57,8 +57,5 @@ func (l *Listener) apart(question string, r *reading, back *Back) (Query, *Back)
 		return found[0], nil
 	}
 	a := &Back{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
-	for _, q := range found[:min(len(found), 8)] {
-		a.Readings = append(a.Readings, q.String())
-	}
-	return Query{}, a
+	return Query{}, a.offer("", found...)
 }

@@ -45,7 +45,7 @@ func among(all []string) func(Query) bool {
 }
 
 func timed(q Query) bool {
-	return strings.Contains(forms[q.Ask].parts, "time") || strings.HasPrefix(q.Ask, "best-")
+	return strings.Contains(forms[q.Ask].parts, "time")
 }
 
 var carriers = []carrier{
@@ -95,13 +95,13 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 			names = append(names, "the "+noun)
 		}
 	}
-	if r.slots.Within != 0 && q.Within == 0 {
+	if r.slots.Within != 0 && q.Within == 0 || q.To != 0 && q.Within != 0 {
 		names = append(names, "the length of time")
 	}
 	if q.Ask == "jobs" && q.To != 0 && (r.said.has("end") || r.said.has("start")) { // jobs count where they arrived
 		names = append(names, "when they started or ended")
 	}
-	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) {
+	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) || q.Ask == "bill" && q.Pick != "" && q.Metric == "" {
 		names = append(names, "one of the quantities")
 	}
 	if q.Metric == "cost" && r.said.has("kwh") {
@@ -129,9 +129,9 @@ func left(lost []string, q Query) *Back {
 	if slices.Contains(lost, `"not"`) { // without it, the opposite
 		return &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", phrase.List(lost))}}
 	}
-	a := &Back{Kind: "ambiguous", Readings: []string{q.String()}}
-	a.say("That is not answered together with %s. Without it, it would be:", phrase.List(lost))
-	return a
+	a := &Back{Kind: "ambiguous"}
+	a.say("That is not answered together with %s.", phrase.List(lost))
+	return a.offer("Without it, it would be:", q)
 }
 
 // hasty returns what to say instead of a refusal that one word brought about,
@@ -157,9 +157,9 @@ func (l *Listener) hasty(r *reading, f rule) (Query, *Back) {
 	if r.said.has("why") && concept == "legislate" && r.said.has("modal") && len(r.lost(found[0], q)) == 0 {
 		return q, nil
 	}
-	a := &Back{Kind: "ambiguous", Readings: []string{q.String()}}
-	a.say("One word of the question asks for what is not told or done here. Without it, it would be:")
-	return Query{}, a
+	a := &Back{Kind: "ambiguous"}
+	a.say("One word of the question asks for what is not told or done here.")
+	return Query{}, a.offer("Without it, it would be:", q)
 }
 
 // splits returns by how many things a question splits what it asks for.

@@ -46,7 +46,7 @@ func (q Query) String() string {
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
 		"{target}", q.target(), "{site}", Quote(q.Site), "{other}", Quote(q.Other), "{tenant}", Quote(q.Tenant),
-		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{within}", minutes(q.Within), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
+		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{ahead}", q.ahead(), "{and}", q.and(), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.part(part))
@@ -78,6 +78,21 @@ func tidy(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// ahead says how far hours ahead go, where no window says which they are.
+func (q Query) ahead() string {
+	if q.Within == 0 {
+		return ""
+	}
+	return " in the next " + minutes(q.Within)
+}
+
+func (q Query) and() string {
+	if q.Other == "" {
+		return ""
+	}
+	return " and site " + Quote(q.Other)
 }
 
 // part returns an optional part of a question, or "".

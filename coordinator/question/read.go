@@ -50,6 +50,17 @@ type reading struct {
 // word or a name is not known, or which readings there are. It says which words
 // it took for slips of the fingers, too.
 func (l *Listener) Read(question string) (Query, []Slip, *Back) {
+	q, slips, back := l.understand(question)
+	if back != nil {
+		back.Readings = l.askable(back.offered)
+		if len(back.Readings) > 0 && back.leads != "" {
+			back.Text = append(back.Text, back.leads)
+		}
+	}
+	return q, slips, back
+}
+
+func (l *Listener) understand(question string) (Query, []Slip, *Back) {
 	r := &reading{}
 	q, back := l.into(question, r)
 	switch {
@@ -136,7 +147,7 @@ func (l *Listener) choose(r *reading) (Query, *Back) {
 		back := &Back{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
 		for _, f := range found {
 			if !strings.HasPrefix(f.ask, "!") {
-				back.Readings = append(back.Readings, r.query(f).String())
+				back.offer("", r.query(f))
 			}
 		}
 		return Query{}, back

@@ -15,8 +15,44 @@ type Back struct {
 	Text     []string // sentences, for people
 	Readings []string // questions to ask instead
 
-	lacks string // what the question did not name: "JOB", "SITE", ...
-	apart bool   // its words are known, and may make a question if phrases are taken apart
+	offered []Query // what Readings are made of
+	leads   string  // the sentence before them
+	lacks   string  // what the question did not name: "JOB", "SITE", ...
+	apart   bool    // its words are known, and may make a question if phrases are taken apart
+}
+
+// offer has queries offered instead, with a sentence before them.
+func (b *Back) offer(leads string, queries ...Query) *Back {
+	b.leads, b.offered = leads, append(b.offered, queries...)
+	return b
+}
+
+// mostOffered bounds how many readings are offered.
+const mostOffered = 8
+
+// askable returns queries as questions that are answered when they are asked: of
+// what cannot be asked together, without its time, its split or whom it is about.
+func (l *Listener) askable(offered []Query) (all []string) {
+	for _, q := range offered[:min(len(offered), mostOffered)] {
+		timeless, whole := q, q
+		timeless.At, timeless.From, timeless.To = 0, 0, 0
+		whole.By, whole.Pick = "", ""
+		both := timeless
+		both.By, both.Pick = "", ""
+		ofAll := both
+		ofAll.Site, ofAll.Tenant = "", ""
+		for _, less := range []Query{q, timeless, whole, both, ofAll} {
+			text := less.String()
+			if again, back := l.into(text, &reading{}); back != nil || again.String() != text {
+				continue
+			}
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+			break
+		}
+	}
+	return all
 }
 
 func (b *Back) say(format string, args ...any) {
@@ -96,14 +132,13 @@ func (l *Listener) missing(r *reading) *Back {
 			a.say("Which job is meant? A run has many; for one of them:")
 			for _, id := range l.Notable() {
 				q.Job = id
-				a.Readings = append(a.Readings, q.String())
+				a.offer("", q)
 			}
 		case "SITE":
 			a.say("Which site is meant?")
 			for _, s := range l.Sites {
-				if q.Site = s; len(a.Readings) < 8 {
-					a.Readings = append(a.Readings, q.String())
-				}
+				q.Site = s
+				a.offer("", q)
 			}
 		case "AT":
 			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", phrase.Clock(l.First), phrase.Clock(l.Last))
@@ -122,10 +157,7 @@ func (l *Listener) missing(r *reading) *Back {
 		return a
 	}
 	for _, f := range r.nearest() {
-		a.Readings = append(a.Readings, r.query(f).String())
-	}
-	if len(a.Readings) > 0 {
-		a.Text[1] = "Perhaps one of these is meant; `gridbid ask help` lists what can be asked."
+		a.offer("Perhaps one of these is meant:", r.query(f))
 	}
 	return a
 }

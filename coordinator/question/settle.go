@@ -109,12 +109,10 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 			q.Metric = "carbon"
 		}
 	case "best-hour", "best-price", "forecast":
-		q.Within = cmp.Or(q.Within, cmp.Or(q.Long, 24*time.Hour))
-		q.Long = 0
-		if q.To != 0 { // tomorrow, say
-			q.At, q.Within = q.From, q.To.Sub(q.From)
-			q.From, q.To = 0, 0
+		if q.To == 0 {
+			q.Within = cmp.Or(q.Within, cmp.Or(q.Long, 24*time.Hour))
 		}
+		q.Long = 0
 	case "best-start":
 		q.Within = cmp.Or(q.Within, 24*time.Hour)
 	}

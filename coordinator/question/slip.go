@@ -48,12 +48,9 @@ func (l *Listener) slip(question string, unknown []string, back *Back) (Query, [
 	if len(sure) == 1 && !far && !slices.ContainsFunc(unknown, doubtful) {
 		return sure[0], taken, nil
 	}
-	for _, q := range sure[:min(len(sure), 8)] {
-		back.Readings = append(back.Readings, q.String())
-	}
 	if len(sure) > 0 {
 		back.Kind = "ambiguous"
-		back.Text = append(back.Text, "Perhaps one of these is meant:")
+		back.offer("Perhaps one of these is meant:", sure...)
 	}
 	return Query{}, nil, back
 }

@@ -112,6 +112,9 @@ func length(words []string) (time.Duration, int) {
 		if used == 0 || unitOf(words[at+used-1]) >= unitOf(words[n-1]) {
 			break
 		}
+		if rest > ages-d {
+			return 0, 0
+		}
 		d, n = d+rest, at+used
 	}
 	if n > 0 && n < len(words) && slices.Contains(extra, words[n]) && !slices.Contains(words[n:], "than") {
@@ -119,6 +122,10 @@ func length(words []string) (time.Duration, int) {
 	}
 	return d, n
 }
+
+// ages is the longest length of time that is read, in whatever unit it is said:
+// what is said in days is told in minutes.
+const ages = 280 * 365 * 24 * time.Hour
 
 // unitOf returns the unit of a length of time by its last word: "h", "6h".
 func unitOf(word string) time.Duration {
@@ -130,8 +137,9 @@ func bare(words []string) (time.Duration, int) {
 		return 0, 0
 	}
 	if i := strings.IndexFunc(words[0], func(c rune) bool { return c < '0' || c > '9' }); i > 0 {
-		if n, ok := number(words[0][:i]); ok && units[strings.TrimPrefix(words[0][i:], "-")] > 0 && n < 100_000 {
-			return time.Duration(n) * units[strings.TrimPrefix(words[0][i:], "-")], 1
+		unit := units[strings.TrimPrefix(words[0][i:], "-")]
+		if n, ok := number(words[0][:i]); ok && unit > 0 && n <= int64(ages/unit) {
+			return time.Duration(n) * unit, 1
 		}
 	}
 	if len(words) < 2 {
@@ -141,7 +149,7 @@ func bare(words []string) (time.Duration, int) {
 	if words[0] == "a" || words[0] == "an" {
 		n, ok = 1, true
 	}
-	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > 0 {
+	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > time.Minute {
 		return units[words[2]] / 2, 3
 	}
 	if words[0] == "another" || words[0] == "weitere" {
@@ -152,7 +160,7 @@ func bare(words []string) (time.Duration, int) {
 	if ok && len(words) > 2 && slices.Contains(extra, words[1]) {
 		skip = 2
 	}
-	if unit := units[words[skip]]; ok && unit > 0 && n < 100_000 {
+	if unit := units[words[skip]]; ok && unit > 0 && n <= int64(ages/unit) {
 		return time.Duration(n) * unit, skip + 1
 	}
 	return 0, 0
