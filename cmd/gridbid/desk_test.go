@@ -87,7 +87,7 @@ func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
 	cmd := newSubmitCommand()
 	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
 	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
-	if err != nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
+	if err == nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
 		t.Errorf("submit --wait: %v:\n%s\nwant what was said last alone", err, out)
 	}
 }
@@ -165,11 +165,13 @@ func TestSubmitTellsWhatIsSubmittedWhenItIsGivenUp(t *testing.T) {
 	}
 }
 
-// A job that ran and failed is over, and was not done well.
+// A job that ran and failed is over, and was not done well: who waited for it ends
+// with an error, as a script needs.
 func TestWhatFailedIsToldAsThat(t *testing.T) {
 	for said, want := range map[string]string{
 		`{"id":"train-7","state":"done","site":"oslo","failed":"exit code 137"}`:                  "failed: exit code 137",
 		`{"id":"train-7","state":"done","site":"oslo","why":"least-cost"}`:                        "done",
+		`{"id":"train-7","state":"done","site":"oslo","why":"cancelled","note":"asked to stop"}`:  "cancelled",
 		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`: "no-feasible-site no site has 8 GPUs",
 	} {
 		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -186,7 +188,12 @@ func TestWhatFailedIsToldAsThat(t *testing.T) {
 			if cmd == submit {
 				args = append(args, "-f", "-", "--wait")
 			}
-			if out, _, err := execute(cmd, args...); err != nil || !strings.Contains(out, want) || cmd == submit && strings.Contains(out, "least-cost") {
+			out, _, err := execute(cmd, args...)
+			ill := cmd == submit && want != "done"
+			if (err != nil) != ill || ill && !strings.Contains(err.Error(), "train-7") {
+				t.Errorf("%s of %s ends with %v", cmd.Name(), said, err)
+			}
+			if !strings.Contains(out, want) || cmd == submit && strings.Contains(out, "least-cost") {
 				t.Errorf("%s of %s: %v:\n%s", cmd.Name(), said, err, out)
 			}
 		}

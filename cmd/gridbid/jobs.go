@@ -12,6 +12,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/board"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 func newJobsCommand() *cobra.Command {
@@ -53,13 +54,16 @@ func jobTable(w io.Writer, all []board.Job) {
 	})
 }
 
-// unwell says how a job failed, or why it was refused; "" of any other.
+// unwell says how a job failed, why it was refused, or that it was stopped; "" of any
+// other.
 func unwell(j board.Job) string {
 	switch {
 	case j.Failed != "":
 		return phrase.Clean("failed: " + j.Failed)
 	case j.State == board.Refused:
-		return phrase.Clean(strings.TrimSpace(j.Why + " " + j.Note))
+		return cmp.Or(phrase.Clean(strings.TrimSpace(j.Why+" "+j.Note)), "refused")
+	case j.State == board.Done && j.Why == string(protocol.Cancelled):
+		return j.Why
 	}
 	return ""
 }

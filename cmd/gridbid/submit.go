@@ -15,6 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/board"
 	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 func newSubmitCommand() *cobra.Command {
@@ -59,14 +60,31 @@ repeated. A job without an id is given one, which is printed.
 			if f.json && (err == nil || len(done) > 0) { // those are submitted, whatever came then
 				err = errors.Join(err, tellJSON(cmd.OutOrStdout(), done))
 			}
+			if wait && err == nil {
+				err = endedWell(done)
+			}
 			return err
 		},
 	}
 	f.flags(cmd, false)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; may be given several times")
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended; with 1 if it failed or was refused")
 	return cmd
+}
+
+// endedWell returns an error that names the jobs that failed or were refused.
+func endedWell(all []board.Job) error {
+	var ill []string
+	for _, j := range all {
+		if unwell(j) != "" {
+			ill = append(ill, string(j.ID))
+		}
+	}
+	if len(ill) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s of %d did not end well: %s", phrase.Count(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
 }
 
 // submitAll submits the jobs of files, and returns those that are.
