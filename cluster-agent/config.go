@@ -72,6 +72,9 @@ func load(file string) (config, error) {
 	if c.Cluster != nil && c.Grid == nil {
 		return c, fmt.Errorf("cluster-agent: %s: kubernetes needs grid: say what the site's energy costs", file)
 	}
+	if c.Grid != nil && c.Cluster == nil && c.Simulate == nil {
+		return c, fmt.Errorf("cluster-agent: %s: grid: a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster", file)
+	}
 	dir := filepath.Dir(file)
 	if c.Grid != nil {
 		for i, x := range c.Grid.Sources {

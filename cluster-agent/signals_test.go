@@ -48,6 +48,20 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 	}
 }
 
+// A hub has no energy: sources that nobody would read are refused, not passed over.
+func TestAHubTakesNoGrid(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	for grid, want := range map[string]string{"": "", "grid: {price: 70, carbon: 400}\n": "agent.yaml: grid: a hub that has queue alone"} {
+		text := "site: hub\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\nqueue: {kueue: {}}\n" + grid
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load(file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("queue alone with %q: %v; want %q", grid, err, want)
+		}
+	}
+}
+
 // intensity is a Prometheus server that has the same intensity at all times.
 func intensity(t *testing.T, status int) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -260,7 +260,7 @@ const mostFile = 256 << 20
 func open(path string) (io.Reader, error) {
 	text, err := limited(path, mostFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("script: %s: no such file: put it there, or say --data DIR for the folder that has it", path)
+		return nil, fmt.Errorf("script: %s: no such file: put it there, or say which folder has it (--data DIR, data of simulate, or GRIDBID_DATA)", path)
 	}
 	return bytes.NewReader(text), err
 }

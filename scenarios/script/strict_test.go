@@ -129,7 +129,7 @@ func TestWhatIsNotThereIsSaidWithWhatThereIs(t *testing.T) {
 		t.Errorf("Load = %v; want the list of scenarios", err)
 	}
 	_, err = script.Load("real-days/ordinary_2022-04-13", script.Options{Data: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "no such file: put it there, or say --data DIR") {
+	if err == nil || !strings.Contains(err.Error(), "no such file: put it there, or say which folder has it (--data DIR") {
 		t.Errorf("Load without data = %v; want what to do", err)
 	}
 	if _, err := script.Window(script.Options{}); err == nil {
