@@ -419,6 +419,26 @@ func TestADeclineIsOfItsAward(t *testing.T) {
 	}
 }
 
+// A job whose site did not answer runs nowhere, and is back if the site answers late.
+func TestAnAwardThatIsNotAnsweredLapses(t *testing.T) {
+	s := sold()
+	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.Option{Start: s.now.Add(time.Hour)}})
+	s.now = s.now.Add(time.Minute)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Job: "j", Until: s.now})
+	s.now = s.now.Add(2 * time.Hour)
+	if got, want := s.held("oslo", s.now), "0 held, 1 waiting, 0 running, 0 ended"; got != want {
+		t.Errorf("not answered: %s; want %s", got, want)
+	}
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: 1, Start: s.now})
+	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
+		t.Errorf("answered late: %s; want %s", got, want)
+	}
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Job: "j", Until: s.now})
+	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
+		t.Errorf("a hold of a job that is taken: %s; want %s", got, want)
+	}
+}
+
 // A site says what it is itself, and not what another is, nor that there is one.
 func TestASiteSpeaksForItselfAlone(t *testing.T) {
 	s := sold()

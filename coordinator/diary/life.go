@@ -26,6 +26,8 @@ type term struct {
 	told    []told
 	start   protocol.Time
 	end     protocol.Time
+	taken   bool // its site accepted it
+	lapsed  bool // its site did not answer in time
 	done    bool // its bill was counted
 	left    bool // it ended in a pause, and the rest is to be sold
 }
@@ -82,6 +84,10 @@ func (d *Diary) live(m protocol.Message) {
 			x.starts(m.At, max(b.Option.Start, m.At))
 			l.terms = append(l.terms, x)
 		}
+	case protocol.Hold:
+		if l := d.jobs[b.Job]; l != nil {
+			l.last().lapse(m.At)
+		}
 	case protocol.Decline:
 		if x := d.term(m.From, b.Job, b.Epoch); x != nil && x.lost == 0 {
 			x.lost = m.At
@@ -98,6 +104,10 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Accept:
 		if x := d.term(m.From, b.Job, b.Epoch); x != nil && !x.done {
+			if x.lapsed && x == d.jobs[b.Job].last() {
+				x.lost = 0 // late, but nobody else has it
+			}
+			x.taken, x.lapsed = true, false
 			x.starts(m.At, max(b.Start, m.At))
 		}
 	case protocol.Started:
@@ -110,6 +120,13 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Done:
 		d.over(m, b)
+	}
+}
+
+// lapse takes an award back that its site did not answer: the job is on sale again.
+func (x *term) lapse(at protocol.Time) {
+	if !x.taken && !x.done && x.lost == 0 {
+		x.lost, x.lapsed = at, true
 	}
 }
 
