@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/membus"
@@ -8,10 +9,10 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// drawnAt plays a day under a policy, and returns the most that the runs of a site
+// drawnAt plays a day under a policy, and returns the most that the runs of some sites
 // drew together at any instant, by what was offered for them, in milliwatts; and how
 // many jobs had no place.
-func drawnAt(t *testing.T, site string, p protocol.Policy) (most int64, unplaced int) {
+func drawnAt(t *testing.T, sites []string, p protocol.Policy) (most int64, unplaced int) {
 	t.Helper()
 	s, err := script.Load(script.Default, script.Options{MaxJobs: 300})
 	if err != nil {
@@ -23,7 +24,7 @@ func drawnAt(t *testing.T, site string, p protocol.Policy) (most int64, unplaced
 		case protocol.Award:
 			offered[b.Job] = int64(b.Option.Energy) * 1000 / b.Option.Finish.Sub(b.Option.Start).Milliseconds()
 		case protocol.Started:
-			if m.From.Site() != site {
+			if !slices.Contains(sites, m.From.Site()) {
 				break
 			}
 			running[b.Job] = offered[b.Job]
@@ -44,19 +45,22 @@ func drawnAt(t *testing.T, site string, p protocol.Policy) (most int64, unplaced
 }
 
 // What all runs at a site draw stays under what the policy says, also where a job
-// waits at the site and GPUs come free sooner than they were to.
+// waits at the site and GPUs come free sooner than they were to; and what all runs at
+// two sites draw, where the policy names both.
 func TestAMarketKeepsACapOfPower(t *testing.T) {
-	const site, limit = "hydro-north", 600_000
-	free, _ := drawnAt(t, site, protocol.Policy{})
-	if free <= limit {
-		t.Fatalf("%s draws %d mW without a cap, so one of %d shows nothing", site, free, limit)
+	const limit = 600_000
+	for _, sites := range [][]string{{"hydro-north"}, {"hydro-north", "nuclear-river"}} {
+		free, _ := drawnAt(t, sites, protocol.Policy{})
+		if free <= limit {
+			t.Fatalf("%v: runs draw %d mW without a cap, so one of %d shows nothing", sites, free, limit)
+		}
+		capped, unplaced := drawnAt(t, sites, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: sites, Power: limit}}})
+		if capped == 0 || capped > limit {
+			t.Errorf("%v: runs draw %d mW under a cap of %d", sites, capped, limit)
+		}
+		if unplaced > 0 {
+			t.Errorf("%v: %d jobs have no place", sites, unplaced)
+		}
+		t.Logf("%v: most drawn at once: %d mW, under the cap %d mW", sites, free, capped)
 	}
-	capped, unplaced := drawnAt(t, site, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{site}, Power: limit}}})
-	if capped == 0 || capped > limit {
-		t.Errorf("%s draws %d mW under a cap of %d", site, capped, limit)
-	}
-	if unplaced > 0 {
-		t.Errorf("%d jobs have no place", unplaced)
-	}
-	t.Logf("most drawn at once: %d mW, under the cap %d mW", free, capped)
 }

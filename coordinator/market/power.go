@@ -11,6 +11,7 @@ import (
 
 // A use is what one run draws at its site while it is to run.
 type use struct {
+	job      protocol.JobID
 	from, to protocol.Time
 	power    protocol.Milliwatts
 }
@@ -27,7 +28,7 @@ func (k *Market) drawn(now protocol.Time) uses {
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
 		if l.state == awarded || l.state == accepted {
-			x := used(l.option)
+			x := used(id, l.option)
 			if x.to <= now { // it goes on longer than planned, or was not heard of
 				x.to = now.Add(time.Hour)
 			}
@@ -39,13 +40,13 @@ func (k *Market) drawn(now protocol.Time) uses {
 
 // used is the mean draw of an option over its time, the facility's share
 // included, as the site counts its bid.
-func used(o protocol.Option) use {
+func used(job protocol.JobID, o protocol.Option) use {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
-	return use{o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
+	return use{job, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
 }
 
-// fit returns the options with which a site stays under its ceiling beside
-// all that was awarded to it, and beside what jobs before this one in the round
+// fit returns the options with which sites stay under their ceilings beside
+// all that was awarded to them, and beside what jobs before this one in the round
 // may get there: each keeps its room until the next round, whoever wins it. So
 // no clearing can pass the ceiling, at the price that a job may have to wait for
 // a round.
@@ -55,15 +56,15 @@ func (u uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option)
 	}
 	var mine use
 	for _, o := range all {
-		x := used(o)
-		if most, _ := policy.Ceiling(k.policy, j, site, o.Start); most != 0 && u.peak(site, x) > most-x.power {
+		x := used(j.ID, o)
+		if slices.ContainsFunc(policy.Ceilings(k.policy, j, site, o.Start), func(r protocol.Rule) bool { return u.peak(r, x) > r.Power-x.power }) {
 			k.counts[string(protocol.Forbidden)]++
 			continue
 		}
 		if len(fitting) == 0 {
 			mine = x
 		}
-		mine = use{min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+		mine = use{j.ID, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
 		fitting = append(fitting, o)
 	}
 	if len(fitting) > 0 {
@@ -75,23 +76,35 @@ func (u uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option)
 // capped reports whether a rule caps what a site draws at an instant. A job that
 // starts sooner there than it was sold for would draw when others were let to.
 func (k *Market) capped(j protocol.Job, site string, at protocol.Time) bool {
-	most, _ := policy.Ceiling(k.policy, j, site, at)
-	return most != 0
+	return len(policy.Ceilings(k.policy, j, site, at)) > 0
 }
 
-// peak is the most that is drawn at a site at once while another run is to run.
-func (u uses) peak(site string, run use) (most protocol.Milliwatts) {
+// peak is the most that is drawn at once, at all sites that a rule covers together,
+// while another run is to run. A job that may get room at several of them gets it at
+// one: the most that it would draw counts. What the run's own job may get does not.
+func (u uses) peak(r protocol.Rule, run use) (most protocol.Milliwatts) {
+	var beside []use
+	for site, all := range u {
+		for _, x := range all {
+			if policy.Covers(r, site) && x.job != run.job && x.from < run.to && x.to > run.from {
+				beside = append(beside, x)
+			}
+		}
+	}
+	drawn := make(map[protocol.JobID]protocol.Milliwatts)
 	at := func(t protocol.Time) (sum protocol.Milliwatts) {
-		for _, x := range u[site] {
+		clear(drawn)
+		for _, x := range beside {
 			if x.from <= t && t < x.to {
-				sum += x.power
+				sum += max(0, x.power-drawn[x.job])
+				drawn[x.job] = max(x.power, drawn[x.job])
 			}
 		}
 		return sum
 	}
 	most = at(run.from)
-	for _, x := range u[site] {
-		if run.from < x.from && x.from < run.to {
+	for _, x := range beside {
+		if run.from < x.from {
 			most = max(most, at(x.from))
 		}
 	}

@@ -116,12 +116,17 @@ func two(a int64, unitA string, b int64, unitB string) string {
 }
 
 // List joins words: "a", "a and b", "a, b and c".
-func List(words []string) string {
+func List(words []string) string { return list(words, " and ") }
+
+// Any returns words as one of them: "a, b or c".
+func Any(words []string) string { return list(words, " or ") }
+
+func list(words []string, last string) string {
 	n := len(words)
 	if n < 2 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	return strings.Join(words[:n-1], ", ") + last + words[n-1]
 }
 
 // Count returns a number with the noun that fits it: "1 job", "3 jobs".

@@ -107,14 +107,19 @@ func tell(r protocol.Rule) string {
 		who = "jobs of tenant " + phrase.Clean(r.Tenant)
 	}
 	if len(r.Homes) > 0 {
-		who += " whose home is " + sites(r.Homes)
+		who += " whose home is " + phrase.Any(clean(r.Homes))
 	}
-	where := "at every site"
-	switch {
+	where, all, runs := "at any site", "at every site", "all runs of all sites"
+	switch sites := clean(r.Sites); {
 	case r.Outside:
-		where = "at any site but " + sites(r.Sites)
-	case len(r.Sites) > 0:
-		where = "at " + sites(r.Sites)
+		where = "at any site but " + phrase.List(sites)
+		all, runs = where, "all runs "+where
+	case len(sites) == 1:
+		where, runs = "at "+sites[0], "all its runs"
+		all = where
+	case len(sites) > 1:
+		where, all = "at "+phrase.Any(sites), "at "+phrase.List(sites)
+		runs = "all runs " + all
 	}
 	switch r.Kind {
 	case protocol.Prefer:
@@ -123,7 +128,7 @@ func tell(r protocol.Rule) string {
 		if weight < 0 {
 			word, weight = "dearer", -weight
 		}
-		return fmt.Sprintf("%s count %s %% %s %s%s", who, phrase.Thousandths(weight*100), word, where, when(r))
+		return fmt.Sprintf("%s count %s %% %s %s%s", who, phrase.Thousandths(weight*100), word, all, when(r))
 	case protocol.Cap:
 		var limits []string
 		if r.Most != 0 {
@@ -139,18 +144,18 @@ func tell(r protocol.Rule) string {
 		if len(limits) > 0 { // of a policy from before each cap had a rule of its own
 			also = ", nor run there in hours in which " + strings.Join(limits, " or ")
 		}
-		return fmt.Sprintf("%s may not start %s where all its runs together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
-			who, where, phrase.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
+		return fmt.Sprintf("%s may not start %s where %s together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
+			who, where, runs, phrase.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
 	}
 	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
 }
 
-func sites(all []string) string {
-	var shown []string
-	for _, s := range all {
+// clean returns names as they may be shown.
+func clean(names []string) (shown []string) {
+	for _, s := range names {
 		shown = append(shown, phrase.Clean(s))
 	}
-	return phrase.List(shown)
+	return shown
 }
 
 func when(r protocol.Rule) string {

@@ -135,15 +135,21 @@ func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g p
 	return out
 }
 
-// Ceiling returns what all runs at a site may draw together where a run of a job
-// is to start at an instant, and the rule that says so; 0 if none does.
-func Ceiling(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (most protocol.Milliwatts, id string) {
+// Ceilings returns the rules that cap the power of runs where a run of a job is to
+// start at an instant. Each caps what all runs at the sites that it [Covers] draw
+// together.
+func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
-		if r.Kind == protocol.Cap && r.Power != 0 && about(r, j, site) && during(r, start) && (most == 0 || r.Power < most) {
-			most, id = r.Power, r.ID
+		if r.Kind == protocol.Cap && r.Power != 0 && about(r, j, site) && during(r, start) {
+			all = append(all, r)
 		}
 	}
-	return most, id
+	return all
+}
+
+// Covers reports whether a rule is about what runs at a site.
+func Covers(r protocol.Rule, site string) bool {
+	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
 }
 
 func first(a, b string) string {
@@ -157,7 +163,7 @@ func first(a, b string) string {
 func about(r protocol.Rule, j protocol.Job, site string) bool {
 	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
 		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
-		(len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside)
+		Covers(r, site)
 }
 
 // during reports whether a rule is for runs that start at an instant.

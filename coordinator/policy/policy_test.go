@@ -128,10 +128,13 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 func TestTell(t *testing.T) {
 	for said, want := range map[string]string{
 		"prefer hydro this weekend":          "jobs count 15 % cheaper at hydro-north, from 14 Jun 00:00, until 16 Jun 00:00 UTC, by the start of the run",
-		"never move EU data":                 "jobs whose home is lyon and oslo may not run at any site but lyon and oslo",
+		"never move EU data":                 "jobs whose home is lyon or oslo may not run at any site but lyon and oslo",
 		"never run jobs of vision at lyon":   "jobs of tenant vision may not run at lyon",
 		"cap oslo at 200 kW":                 "jobs may not start at oslo where all its runs together would draw more than 200 kW, each as it was offered and idle draw not counted",
-		"no jobs above 90 €/MWh on weekends": "jobs may not run at every site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",
+		"no more than 2 MW in the EU":        "jobs may not start at lyon or oslo where all runs at lyon and oslo together would draw more than 2000 kW, each as it was offered and idle draw not counted",
+		"never run in the EU":                "jobs may not run at lyon or oslo",
+		"prefer the EU":                      "jobs count 15 % cheaper at lyon and oslo",
+		"no jobs above 90 €/MWh on weekends": "jobs may not run at any site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",
 	} {
 		c := Say(said, protocol.Policy{}, known)
 		if len(c.Ops) != 1 {
