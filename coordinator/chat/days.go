@@ -83,7 +83,7 @@ func (l *Log) tally(q question.Query) tally {
 	t.wait /= max(int64(t.started), 1)
 	for _, id := range l.order {
 		d := l.decisions[id]
-		if within(q, d.at) && (q.Site == "" || d.site == q.Site) && (q.Tenant == "" || l.known(d.job).Job.Tenant == q.Tenant) {
+		if within(q, d.at) && (q.Site == "" || d.site == q.Site) && (q.Tenant == "" || l.decidedOn(d).Job.Tenant == q.Tenant) {
 			t.kinds[d.kind]++
 		}
 	}

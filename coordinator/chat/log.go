@@ -38,7 +38,7 @@ type Log struct {
 
 	// Made when first asked for, and again after a message was added.
 	listener *question.Listener
-	kept     map[protocol.JobID]record.JobRecord
+	kept     map[protocol.JobID][]record.JobRecord
 }
 
 // A decided is where a decision is found again.
@@ -197,27 +197,45 @@ func (l *Log) siteNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.sites)), func(s string) bool { return s == "" })
 }
 
-// known returns the record of a job that was submitted.
-func (l *Log) known(id protocol.JobID) record.JobRecord {
-	if r, ok := l.kept[id]; ok {
-		return r
-	}
-	r, ok := l.book.Job(id)
-	if l.kept == nil {
-		l.kept = make(map[protocol.JobID]record.JobRecord)
-	}
-	if ok {
-		l.kept[id] = r
+// known returns the record of a job that was submitted: the last of its id.
+func (l *Log) known(id protocol.JobID) (r record.JobRecord) {
+	if all := l.namesakes(id); len(all) > 0 {
+		r = all[len(all)-1]
 	}
 	return r
 }
 
-// records returns all submitted jobs, by id.
-func (l *Log) records() (all []record.JobRecord) {
-	for _, id := range l.book.Jobs() {
-		all = append(all, l.known(id))
+// namesakes returns all jobs of an id, oldest first.
+func (l *Log) namesakes(id protocol.JobID) []record.JobRecord {
+	all, ok := l.kept[id]
+	if !ok {
+		if all = l.book.Namesakes(id); l.kept == nil {
+			l.kept = make(map[protocol.JobID][]record.JobRecord)
+		}
+		if len(all) > 0 {
+			l.kept[id] = all
+		}
 	}
 	return all
+}
+
+// records returns all submitted jobs, by id; of an id that was given to several, all.
+func (l *Log) records() (all []record.JobRecord) {
+	for _, id := range l.book.Jobs() {
+		all = append(all, l.namesakes(id)...)
+	}
+	return all
+}
+
+// decidedOn returns the job that a decision was about: of those of its id, the last
+// that was submitted by then.
+func (l *Log) decidedOn(d decided) (r record.JobRecord) {
+	for i, x := range l.namesakes(d.job) {
+		if i == 0 || x.Submitted.At <= d.at {
+			r = x
+		}
+	}
+	return r
 }
 
 // deciding returns the id of the decision that a job stands by: its last.
@@ -243,7 +261,7 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 	if !ok {
 		return decision.Record{}, false
 	}
-	r := l.known(d.job)
+	r := l.decidedOn(d)
 	for _, h := range r.Hearings {
 		if max(h.Decision.Said.Seq, 1) == id {
 			out, ok := decision.Of(r, h, l.numbers[d.job], 0)

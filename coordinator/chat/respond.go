@@ -160,14 +160,13 @@ type matter struct {
 // the one that the job stands by.
 func (l *Log) matter(q question.Query) matter {
 	m := matter{id: q.Decision}
-	job, round := q.Job, uint64(0)
+	round := uint64(0)
 	if q.Decision != 0 {
 		d := l.decisions[q.Decision]
-		job, round = d.job, d.round
-	}
-	m.rec = l.known(job)
-	if q.Decision == 0 {
-		m.id = l.deciding(job)
+		m.rec, round = l.decidedOn(d), d.round
+	} else {
+		m.rec = l.known(q.Job)
+		m.id = l.deciding(q.Job)
 		if a := m.rec.Award(); a != nil {
 			m.id = a.Said.Seq
 		}

@@ -369,6 +369,36 @@ func TestHoursAheadMayBePastTheRecord(t *testing.T) {
 	}
 }
 
+// Each job that an id was given to counts, and each decision is about its own.
+func TestAnIDThatWasGivenAgainNamesTheLast(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("lyon", "oslo")
+	for n, site := range []string{"oslo", "lyon"} {
+		from := time.Duration(n) * 24 * time.Hour
+		s.now = after(from)
+		j := task("nightly", "vision")
+		j.Arrival, j.Deadline = s.now, s.now.Add(3*time.Hour)
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.call(uint64(n)+1, j)
+		s.offer(site, uint64(n)+1, "nightly", "", option(from, 1, 50))
+		s.award(site, uint64(n)+1, j, option(from, 1, 50), site[:1]+"1", []int{0, 1}, time.Hour)
+	}
+	l := s.log()
+	for q, want := range map[string]string{
+		"where did nightly run?": "lyon", "which jobs were late?": "0 of 2 jobs", "how many jobs ran": "2 jobs",
+		"why D-" + fmt.Sprint(l.Decisions()[0]): "oslo", "why nightly": "lyon",
+	} {
+		if a := l.Ask(q); a.Kind != "answer" || !strings.Contains(strings.Join(a.Text, " "), want) {
+			t.Errorf("%s: %s %q; want %q", q, a.Kind, a.Text, want)
+		}
+	}
+	for i := range 2 {
+		if r, ok := l.Decision(l.Decisions()[i]); !ok || !r.Job.Deadline.Equal(after(time.Duration(i)*24*time.Hour+3*time.Hour).Go()) {
+			t.Errorf("decision %d as a document: %v, of a job to be done by %v; want its own", l.Decisions()[i], ok, r.Job.Deadline)
+		}
+	}
+}
+
 // At an instant a site has the nodes that it said it had then, and a job that was
 // lost later holds its GPUs.
 func TestWhatWasFreeIsAsItWasThen(t *testing.T) {

@@ -12,7 +12,11 @@ type life struct {
 	gpu                          protocol.Milli
 	deadline, submitted, refused protocol.Time // refused: zero is not yet
 	terms                        []*term       // as awarded
+	next                         *life         // submitted under its id since it is over, and not heard of yet
 }
+
+// over reports whether nothing more comes of a job.
+func (l *life) over() bool { return l.refused != 0 || l.last().done && !l.last().left }
 
 // A term is a job's time with one site. A federation does not tell its
 // coordinator when a job starts, so a start is what was planned until something
@@ -73,10 +77,16 @@ func (l *life) of(from protocol.Party, epoch uint64) *term {
 func (d *Diary) live(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		if d.jobs[b.Job.ID] == nil {
-			l := &life{id: b.Job.ID, gpu: b.Job.GPU(), submitted: m.At, deadline: b.Job.Deadline}
-			d.jobs[b.Job.ID] = l
-			d.lives = append(d.lives, l)
+		l := &life{id: b.Job.ID, gpu: b.Job.GPU(), submitted: m.At, deadline: b.Job.Deadline}
+		switch was := d.jobs[b.Job.ID]; {
+		case was == nil:
+			d.begin(l)
+		case was.over():
+			was.next = l
+		}
+	case protocol.Call:
+		for _, j := range b.Jobs {
+			d.again(j.ID)
 		}
 	case protocol.Award:
 		if l := d.jobs[b.Job]; l != nil && l.of(m.To, b.Epoch) == nil {
@@ -99,8 +109,11 @@ func (d *Diary) live(m protocol.Message) {
 			}
 		}
 	case protocol.Refuse:
-		if l := d.jobs[b.Job]; l != nil && b.Why.Code != protocol.Duplicate {
-			l.refused = m.At
+		if b.Why.Code != protocol.Duplicate {
+			d.again(b.Job)
+			if l := d.jobs[b.Job]; l != nil {
+				l.refused = m.At
+			}
 		}
 	case protocol.Accept:
 		if x := d.term(m.From, b.Job, b.Epoch); x != nil && !x.done {
@@ -120,6 +133,19 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Done:
 		d.over(m, b)
+	}
+}
+
+func (d *Diary) begin(l *life) {
+	d.jobs[l.id] = l
+	d.lives = append(d.lives, l)
+}
+
+// again begins the job that was submitted under the id of one that is over, once it
+// is heard of: what only repeats that one is not.
+func (d *Diary) again(id protocol.JobID) {
+	if l := d.jobs[id]; l != nil && l.next != nil && l.over() {
+		d.begin(l.next)
 	}
 }
 

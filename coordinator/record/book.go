@@ -1,6 +1,7 @@
 package record
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -16,9 +17,9 @@ type Config struct {
 type Book struct {
 	cfg    Config
 	ears   protocol.Ears
-	jobs   map[protocol.JobID]*entry
-	calls  map[uint64]*call // by round
-	rounds []*call          // as called
+	jobs   map[protocol.JobID]*entry // the newest of each id
+	calls  map[uint64]*call          // by round
+	rounds []*call                   // as called
 	sites  map[string]*SiteRecord
 
 	messages, declines, stray int
@@ -33,6 +34,15 @@ type entry struct {
 	rec         JobRecord // without Hearings
 	first, last *hearing
 	all         []*hearing // instead of first and last, if Config.All
+
+	before *entry     // that was over when this one was submitted under its id
+	next   *JobRecord // submitted since it is over, and not called yet
+}
+
+// over reports whether nothing more comes of a job: an id is free again some time
+// after that.
+func (e *entry) over() bool {
+	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != Origin{}
 }
 
 // A RoundRecord is one clearing round.
@@ -128,7 +138,8 @@ func (b *Book) Add(m protocol.Message) {
 	}
 }
 
-// Job returns what is known of a job; false if it was never submitted.
+// Job returns what is known of a job; false if it was never submitted. Of several
+// that one id was given to, each when the one before was over, it is the last.
 func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
 	e := b.jobs[id]
 	if e == nil {
@@ -137,8 +148,30 @@ func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
 	return e.record(), true
 }
 
+// Namesakes returns all jobs that an id was given to, oldest first.
+func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
+	for e := b.jobs[id]; e != nil; e = e.before {
+		all = append(all, e.record())
+	}
+	slices.Reverse(all)
+	return all
+}
+
 // Jobs returns the ids of all submitted jobs, sorted.
 func (b *Book) Jobs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
+
+// entries goes through all jobs, by id, and the newest of an id first.
+func (b *Book) entries() iter.Seq2[protocol.JobID, *entry] {
+	return func(yield func(protocol.JobID, *entry) bool) {
+		for _, id := range b.Jobs() {
+			for e := b.jobs[id]; e != nil; e = e.before {
+				if !yield(id, e) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Sites returns what is known of each site, by name.
 func (b *Book) Sites() []SiteRecord {

@@ -146,6 +146,51 @@ func TestASubmissionMayBeHeardAfterItsCall(t *testing.T) {
 	}
 }
 
+// An id is free again when its job has been over for a while, as the one of a nightly
+// job: each night is a job of its own, in all sums, and its own submission and deadline
+// count. What is submitted again before is the same job.
+func TestAnIDMayBeGivenAgain(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	night := func(n int) {
+		from := time.Duration(n) * 24 * time.Hour
+		s.now = at(from)
+		j := job("a")
+		j.Arrival, j.Deadline = at(from), at(from+3*time.Hour)
+		s.submit(j)
+		s.call(uint64(n)+1, j)
+		s.offer("oslo", uint64(n)+1, menu("a", option(from, 1, 50)))
+		epoch := s.award("oslo", uint64(n)+1, j, option(from, 1, 50))
+		s.submit(j)
+		s.run("oslo", "n1", []int{0}, j, epoch, option(from, 1, 50), 66*time.Minute)
+		s.submit(j)
+	}
+	night(0)
+	night(1)
+	night(2)
+	s.now = at(72 * time.Hour)
+	again := job("a")
+	again.Arrival = s.now
+	s.submit(again)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.NoOffer}})
+	s.meter("oslo")
+	b := s.book(Config{All: true})
+	if bad := b.Check(nil); len(bad) > 0 {
+		t.Errorf("the record has problems: %v", bad)
+	}
+	all := b.Namesakes("a")
+	if len(all) != 4 || all[0].Job.Arrival != noon || all[1].Submitted.At != at(24*time.Hour) || all[3].State != Refused || len(all[2].Awards) != 1 {
+		t.Fatalf("%d jobs of the id: %+v; want three that ran and one that was refused", len(all), all)
+	}
+	if last, _ := b.Job("a"); last.State != Refused {
+		t.Errorf("the last of the id is %s; want refused", last.State)
+	}
+	sum := b.Totals(Meta{Start: noon, End: s.now, GPUs: 4000})
+	if site := b.Sites()[0]; sum.Jobs != 4 || sum.Placed != 3 || sum.Refused != 1 || sum.Late != 0 || sum.Awards != 3 || site.Ran != 3 || site.Late != 0 {
+		t.Errorf("totals %+v, site %+v; want three that ran in time and one refused", sum, site)
+	}
+}
+
 func TestADeclinedJobWaitsAgain(t *testing.T) {
 	s := &stage{now: noon}
 	j := job("a")

@@ -19,8 +19,8 @@ func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]pro
 	for _, s := range b.Sites() {
 		sums[s.Site] = make([]int64, n)
 	}
-	for _, id := range b.Jobs() {
-		for _, r := range b.jobs[id].rec.apart() {
+	for _, e := range b.entries() {
+		for _, r := range e.rec.apart() {
 			row := sums[r.Run.Site]
 			for i := max(0, int((r.Run.Started-from)/width)); i < len(row); i++ {
 				at := from + protocol.Time(i)*width
@@ -46,8 +46,8 @@ func (b *Book) util(m Meta) float64 {
 		return 0
 	}
 	var held int64
-	for _, id := range b.Jobs() {
-		held += b.jobs[id].rec.held(m.Start, m.End)
+	for _, e := range b.entries() {
+		held += e.rec.held(m.Start, m.End)
 	}
 	return float64(held) / there
 }

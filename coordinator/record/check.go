@@ -56,8 +56,8 @@ func (b *Book) checkJobs() {
 	if b.duplicates > b.repeats {
 		b.wrong("duplicates", "", "", "%d duplicates refused, but %d ids submitted again", b.duplicates, b.repeats)
 	}
-	for _, id := range b.Jobs() {
-		r := b.jobs[id].rec
+	for id, e := range b.entries() {
+		r := e.rec
 		if (r.Submitted == Origin{}) {
 			b.wrong("called-unknown-job", id, "", "was called, and nobody submitted it")
 		}
@@ -138,8 +138,8 @@ func (b *Book) checkSettled(r JobRecord) {
 func (b *Book) checkSums() {
 	bySite := make(map[string]protocol.Bill)
 	var byJob, total protocol.Bill
-	for _, id := range b.Jobs() {
-		r := b.jobs[id].rec
+	for _, e := range b.entries() {
+		r := e.rec
 		for _, p := range r.Parts {
 			bySite[p.Site] = sum(bySite[p.Site], p.Cost)
 			byJob = sum(byJob, p.Cost)

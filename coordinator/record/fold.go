@@ -16,6 +16,17 @@ func (b *Book) submit(from Origin, s protocol.Submit) {
 		e.rec.Job, e.rec.Submitted = s.Job, from
 	default:
 		b.repeats++
+		if e.over() {
+			e.next = &JobRecord{Job: s.Job, Submitted: from, State: Waiting}
+		}
+	}
+}
+
+// again begins the job that was submitted under the id of one that is over, and is
+// heard of: what only repeats that one is not.
+func (b *Book) again(id protocol.JobID) {
+	if e := b.jobs[id]; e != nil && e.next != nil && e.over() {
+		b.jobs[id] = &entry{rec: *e.next, before: e}
 	}
 }
 
@@ -38,6 +49,7 @@ func (b *Book) call(from Origin, m protocol.Call) {
 	}
 	b.calls[m.Round] = c
 	for _, j := range m.Jobs {
+		b.again(j.ID)
 		e := b.jobs[j.ID]
 		if e == nil {
 			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
@@ -151,6 +163,7 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 		b.duplicates++
 		return
 	}
+	b.again(m.Job)
 	e := b.jobs[m.Job]
 	if e == nil {
 		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")

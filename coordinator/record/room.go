@@ -34,8 +34,8 @@ func (b *Book) checkRoom(nodes []Node) {
 		known[machine{n.Site, n.Name}] = n
 	}
 	edges := make(map[machine][]edge)
-	for _, id := range b.Jobs() {
-		r := b.jobs[id].rec
+	for id, e := range b.entries() {
+		r := e.rec
 		for _, run := range r.runs() {
 			m := machine{run.Site, run.Node}
 			node, ok := known[m]

@@ -97,8 +97,8 @@ func (b *Book) Totals(m Meta) Totals {
 	}
 	var terms protocol.Terms
 	var waits, completions, slowdowns []int64
-	for _, id := range b.Jobs() {
-		r := b.jobs[id].rec
+	for _, e := range b.entries() {
+		r := e.rec
 		t.count(r)
 		c := r.cost(m)
 		terms.Transfer += c.Transfer
