@@ -8,6 +8,10 @@ COUNT     ?= 10
 FUZZTIME  ?= 50000x
 DATA      ?= ../shared/data
 
+# lint vets everything once. Go would vet all that is tested again, with all that it
+# needs: in each build of its own (fuzzing, the race detector) for minutes.
+export GOFLAGS := $(strip $(GOFLAGS) -vet=off)
+
 .DEFAULT_GOAL := help
 
 ## help: say what make can do
@@ -29,6 +33,7 @@ check: test race
 lint:
 	@bad=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); test -z "$$bad" || { echo "gofmt: run gofmt -w on"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags browser,gpu,kube,kueue ./...
 
 # Not federation: nats-server 2.15 itself races when it is reloaded while others connect.
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)
