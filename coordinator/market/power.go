@@ -84,8 +84,8 @@ func (k *Market) capped(j protocol.Job, site string, at protocol.Time) bool {
 // one: the most that it would draw counts. What the run's own job may get does not.
 func (u uses) peak(r protocol.Rule, run use) (most protocol.Milliwatts) {
 	var beside []use
-	for site, all := range u {
-		for _, x := range all {
+	for _, site := range slices.Sorted(maps.Keys(u)) {
+		for _, x := range u[site] {
 			if policy.Covers(r, site) && x.job != run.job && x.from < run.to && x.to > run.from {
 				beside = append(beside, x)
 			}
