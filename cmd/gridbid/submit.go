@@ -69,11 +69,11 @@ repeated. A job without an id is given one, which is printed.
 	f.flags(cmd, false)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; may be given several times")
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended; with 1 if it failed or was refused")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended; with 1 if it failed, was refused or was stopped")
 	return cmd
 }
 
-// endedWell returns an error that names the jobs that failed or were refused.
+// endedWell returns an error that names the jobs that failed, were refused or were stopped.
 func endedWell(all []board.Job) error {
 	var ill []string
 	for _, j := range all {

@@ -104,8 +104,11 @@ func (d *Diary) live(m protocol.Message) {
 		}
 	case protocol.Gone:
 		for _, l := range d.lives {
-			if x := l.last(); m.From == protocol.Desk && x.site == b.Site && x.lost == 0 && !x.done {
-				x.lost = m.At
+			if x := l.last(); m.From == protocol.Desk && x.site == b.Site && !x.done {
+				x.lapsed = false // it is not taken back from there
+				if x.lost == 0 {
+					x.lost = m.At
+				}
 			}
 		}
 	case protocol.Refuse:
