@@ -10,7 +10,7 @@ DATA      ?= ../shared/data
 
 # lint vets everything once. Go would vet all that is tested again, with all that it
 # needs: in each build of its own (fuzzing, the race detector) for minutes.
-export GOFLAGS := $(strip $(GOFLAGS) -vet=off)
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -vet=off)
 
 .DEFAULT_GOAL := help
 
