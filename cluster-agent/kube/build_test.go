@@ -194,19 +194,35 @@ func FuzzTask(f *testing.F) {
 	}
 	f.Add(`{"apiVersion":"batch/v1","kind":"Job","spec":[]}`)
 	h := New(Config{Site: "oslo"})
-	f.Fuzz(func(t *testing.T, text string) {
-		u, k, err := h.build(launchOf(text, 1))
-		if err != nil {
-			return
+	f.Fuzz(func(t *testing.T, text string) { builds(t, h, text) })
+}
+
+// The same without the engine, for which Go builds all of Kubernetes' client anew.
+func TestTornTasksAreBuiltOrRefused(t *testing.T) {
+	h := New(Config{Site: "oslo"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom(objects).Draw(t, "object").text
+		for range rapid.IntRange(1, 4).Draw(t, "tears") {
+			from := rapid.IntRange(0, len(text)).Draw(t, "from")
+			to := rapid.IntRange(from, min(len(text), from+40)).Draw(t, "to")
+			text = text[:from] + rapid.SampledFrom([]string{"", "[]", "{}", "null", "-1", "1e99", `"x"`, "\x00", text[from:to] + text[from:to]}).Draw(t, "instead") + text[to:]
 		}
-		for _, e := range []ending{k.done, k.failed} {
-			e.is(u)
-		}
-		if _, err := u.MarshalJSON(); err != nil {
-			t.Errorf("what was built cannot be written: %v", err)
-		}
-		_ = unstructured.SetNestedField(u.Object, "x", "status")
+		builds(t, h, text)
 	})
+}
+
+func builds(t rapid.TB, h *Hands, text string) {
+	u, k, err := h.build(launchOf(text, 1))
+	if err != nil {
+		return
+	}
+	for _, e := range []ending{k.done, k.failed} {
+		e.is(u)
+	}
+	if _, err := u.MarshalJSON(); err != nil {
+		t.Errorf("what was built cannot be written: %v", err)
+	}
+	_ = unstructured.SetNestedField(u.Object, "x", "status")
 }
 
 func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {

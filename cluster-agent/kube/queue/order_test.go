@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/protocol"
@@ -137,15 +138,31 @@ func FuzzOrder(f *testing.F) {
 	f.Add("90m", "8h", "", "true", "A100", "500", "4", int32(1))
 	f.Add("", "", "2022-04-13T18:00:00Z", "", ",,", "-1", "9223372036854775807", int32(2147483647))
 	f.Fuzz(func(t *testing.T, run, within, deadline, deferrable, models, milli, cpu string, pods int32) {
-		j := aJob()
-		j.Annotations = map[string]string{NoteRun: run, NoteWithin: within, NoteDeadline: deadline, NoteDeferrable: deferrable, NoteModels: models, kube.NoteMilli: milli}
-		j.Spec.Parallelism = &pods
-		if q, err := resource.ParseQuantity(cpu); err == nil {
-			j.Spec.Template.Spec.Containers[0].Resources.Requests["cpu"] = q
-		}
-		s, faults := Config{Site: "oslo", Runs: true}.order(j, noon)
-		if len(faults) == 0 && s.Job.Check() != "" {
-			t.Errorf("%q passed", s.Job.Check())
-		}
+		orders(t, run, within, deadline, deferrable, models, milli, cpu, pods)
 	})
+}
+
+// The same without the engine, for which Go builds all of Kubernetes' client anew.
+func TestWhateverIsWrittenIsAnOrderOrAFault(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "90m", "-1h", "9223372036854775807", "1e400", "2022-04-13T18:00:00Z", "0001-01-01T00:00:00Z", "true", "A100,,H100", "500m", "500"}))
+		var all [7]string
+		for i := range all {
+			all[i] = one.Draw(t, "note")
+		}
+		orders(t, all[0], all[1], all[2], all[3], all[4], all[5], all[6], rapid.Int32().Draw(t, "pods"))
+	})
+}
+
+func orders(t rapid.TB, run, within, deadline, deferrable, models, milli, cpu string, pods int32) {
+	j := aJob()
+	j.Annotations = map[string]string{NoteRun: run, NoteWithin: within, NoteDeadline: deadline, NoteDeferrable: deferrable, NoteModels: models, kube.NoteMilli: milli}
+	j.Spec.Parallelism = &pods
+	if q, err := resource.ParseQuantity(cpu); err == nil {
+		j.Spec.Template.Spec.Containers[0].Resources.Requests["cpu"] = q
+	}
+	s, faults := Config{Site: "oslo", Runs: true}.order(j, noon)
+	if len(faults) == 0 && s.Job.Check() != "" {
+		t.Errorf("%q passed", s.Job.Check())
+	}
 }
