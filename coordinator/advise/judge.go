@@ -43,6 +43,9 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 		s := said{err: context.DeadlineExceeded}
 		select {
 		case s = <-c:
+			if end, _ := ctx.Deadline(); !time.Now().Before(end) { // both may have come while nobody looked
+				s.err = context.DeadlineExceeded
+			}
 		case <-ctx.Done():
 		}
 		pick, fault := s.read(ask)

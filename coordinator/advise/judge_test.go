@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -174,6 +175,24 @@ func TestAModelThatNeverReturnsIsLeft(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the judge waits for ever")
+	}
+}
+
+// A verdict that comes when its time is over is late, also where the machine was too
+// busy to see that it was over.
+func TestAVerdictThatIsLateIsNotTaken(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var asked atomic.Int64
+	busy := scripted(func(context.Context, llm.Prompt) (string, error) {
+		for began := time.Now(); asked.Load()%2 == 1 && time.Since(began) < 4*time.Millisecond; {
+		}
+		asked.Add(1)
+		return `{"choice":"k2","reason":"operator_note"}`, nil
+	})
+	for range 20 {
+		if a := NewJudge(busy, time.Now).Answer(context.Background(), ask, 2*time.Millisecond); a.Fault != protocol.Late || a.Picks != nil {
+			t.Fatalf("a verdict after its time is answered with %+v", a)
+		}
 	}
 }
 
