@@ -299,7 +299,7 @@ func everyRound(t *testing.T, one, two string) {
 		all := written(t, side.folder)
 		rounds, jobs, faults := reproduced(all, side.lives...)
 		t.Logf("lives %v: %d rounds with %d decisions on %d messages", side.lives, rounds, jobs, len(all))
-		if rounds < 5 || jobs < 50 { // a slow machine gathers more for each round
+		if rounds < 20 || jobs < 100 {
 			t.Errorf("lives %v: %d rounds with %d decisions: too few to show anything", side.lives, rounds, jobs)
 		}
 		for _, err := range faults[:min(len(faults), 5)] {
@@ -309,7 +309,7 @@ func everyRound(t *testing.T, one, two string) {
 		_, _, lost := reproduced(bare, side.lives...)
 		tried = tried || len(lost) > 0
 	}
-	if !tried { // which is chance
-		t.Log("without the clerk's account all rounds are reproduced: nothing came in another order this time")
+	if !tried {
+		t.Error("without the clerk's account all rounds are reproduced: nothing came in another order, so nothing was tried")
 	}
 }
