@@ -19,6 +19,7 @@ package books
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -127,8 +128,9 @@ func (b *Books) Close() {
 	<-b.broken
 }
 
-// name tells holders of the lease apart, for people.
+// name tells holders of the lease apart: host and process for people, and what no
+// other term draws.
 func name() []byte {
 	host, _ := os.Hostname()
-	return fmt.Appendf(nil, "%s %d", host, os.Getpid())
+	return fmt.Appendf(nil, "%s %d %s", host, os.Getpid(), rand.Text())
 }

@@ -122,6 +122,23 @@ func TestTheLeaseOfAWriterThatDiesEnds(t *testing.T) {
 	}
 }
 
+// An answer that is late does not end a term: the lease was renewed all the same.
+func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
+	srv := serve(t)
+	term, _ := begin(t, open(t, srv))
+	for i := range 3 {
+		books.RenewUnheard(t, term)
+		select {
+		case <-term.Over():
+			t.Fatal("over, and nobody else holds the lease")
+		case <-time.After(time.Second):
+		}
+		if err := term.Append(t.Context(), facts(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A writer that does not know that its lease was taken writes nothing more. Here
 // it is told nothing, as if it had been paused: the stream itself refuses it.
 func TestAWriterThatWasPausedIsShutOut(t *testing.T) {

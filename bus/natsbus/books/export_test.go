@@ -41,3 +41,11 @@ func Purge(t *testing.T, b *Books, before uint64) {
 		t.Fatal(err)
 	}
 }
+
+// RenewUnheard renews the lease of t as t does, but t hears no answer.
+func RenewUnheard(t *testing.T, term *Term) {
+	t.Helper()
+	if _, err := term.books.kv.Put(t.Context(), leaseKey, term.name); err != nil {
+		t.Fatal(err)
+	}
+}

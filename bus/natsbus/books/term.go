@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -30,6 +31,7 @@ type Term struct {
 	once sync.Once
 	over chan struct{} // closed when the term ends
 	done chan struct{} // closed when the lease is no longer renewed
+	name []byte        // what the lease says while it is this term's
 	held uint64        // revision of the lease
 	quit chan struct{}
 }
@@ -38,7 +40,7 @@ type Term struct {
 // and begins a term. It returns when ctx ends, or the connection breaks, or
 // restore fails.
 func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error) (*Term, error) {
-	t := &Term{books: b, over: make(chan struct{}), done: make(chan struct{}), quit: make(chan struct{})}
+	t := &Term{books: b, name: name(), over: make(chan struct{}), done: make(chan struct{}), quit: make(chan struct{})}
 	if err := t.lease(ctx); err != nil {
 		return nil, fmt.Errorf("books: wait for the lease: %w", err)
 	}
@@ -71,7 +73,7 @@ func (t *Term) lease(ctx context.Context) error {
 	b := t.books
 	told := false
 	for {
-		at, err := b.kv.Create(ctx, leaseKey, name(), jetstream.KeyTTL(b.cfg.Lease.Truncate(time.Second)))
+		at, err := b.kv.Create(ctx, leaseKey, t.name, jetstream.KeyTTL(b.cfg.Lease.Truncate(time.Second)))
 		if err == nil {
 			t.held = at
 			return nil
@@ -92,9 +94,7 @@ func (t *Term) lease(ctx context.Context) error {
 	}
 }
 
-// renew keeps the lease until the term ends, or ends the term when it cannot. A
-// bucket's own update would let the time to live go, so it publishes as a bucket
-// does.
+// renew keeps the lease until the term ends, or ends the term when it cannot.
 func (t *Term) renew() {
 	defer close(t.done)
 	b := t.books
@@ -108,19 +108,53 @@ func (t *Term) renew() {
 			return
 		case <-time.After(b.cfg.Lease / 4):
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Lease/4)
-		ack, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "$KV." + natsbus.BooksBucket + "." + leaseKey, Data: name()},
-			jetstream.WithMsgTTL(b.cfg.Lease.Truncate(time.Second)), jetstream.WithExpectLastSequencePerSubject(t.held), jetstream.WithRetryAttempts(0))
-		cancel()
+		err := t.extend()
 		switch {
 		case err == nil:
-			t.held, alive = ack.Sequence, time.Now()
+			alive = time.Now()
 		case behind(err) || time.Since(alive) > b.cfg.Lease:
 			b.cfg.Log.Warn("the lease is lost", "err", err)
 			t.stop()
 			return
 		}
 	}
+}
+
+// extend renews the lease once. A renewal before it may have been written and
+// its answer have come too late: then the lease is still this term's, in a
+// revision that it does not know of.
+func (t *Term) extend() error {
+	b := t.books
+	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Lease/4)
+	defer cancel()
+	err := t.renewal(ctx)
+	if !behind(err) {
+		return err
+	}
+	lease, unread := b.kv.Get(ctx, leaseKey)
+	switch {
+	case errors.Is(unread, jetstream.ErrKeyNotFound):
+		return err
+	case unread != nil:
+		return unread
+	case !bytes.Equal(lease.Value(), t.name):
+		return err
+	}
+	t.held = lease.Revision()
+	return t.renewal(ctx)
+}
+
+// renewal writes the lease anew. A bucket's own update would let the time to live
+// go, so it publishes as a bucket does.
+func (t *Term) renewal(ctx context.Context) error {
+	b := t.books
+	ack, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "$KV." + natsbus.BooksBucket + "." + leaseKey, Data: t.name},
+		jetstream.WithMsgTTL(b.cfg.Lease.Truncate(time.Second)), jetstream.WithExpectLastSequencePerSubject(t.held), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return err
+	}
+	t.held = ack.Sequence
+	return nil
 }
 
 func (t *Term) stop() { t.once.Do(func() { close(t.over) }) }
