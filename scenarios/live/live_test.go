@@ -35,12 +35,13 @@ import (
 // A federation lives in this process over a real server, with a clock that runs
 // fast.
 type federation struct {
-	t       *testing.T
-	script  script.Scenario
-	server  *natsbus.Server
-	clock   bus.Clock
-	all     sync.WaitGroup
-	decided atomic.Int64
+	t      *testing.T
+	script script.Scenario
+	server *natsbus.Server
+	clock  bus.Clock
+	all    sync.WaitGroup
+	// Over all lives: decisions, the rounds that they were of, and jobs that are done.
+	decided, rounds, done atomic.Int64
 }
 
 // An insistent submitter says a job again every minute until it is heard.
@@ -138,12 +139,21 @@ func (f *federation) lead(folder string) (d *desk.Desk, end func()) {
 			Hub: &f.server.Hub, Clock: f.clock, Desk: d, Log: log, Scribe: n, Books: books.Config{Lease: time.Second},
 			Market: market.Config{Terms: scenarios.Weights(f.script), Pay: ledger.Rule{Margin: 100}},
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
-			Told: func(_, said []protocol.Message) {
+			Told: func(heard, said []protocol.Message) {
+				for _, m := range heard {
+					if _, ok := m.Body.(protocol.Done); ok {
+						f.done.Add(1)
+					}
+				}
+				before := f.decided.Load()
 				for _, m := range said {
 					switch m.Body.(type) {
 					case protocol.Award, protocol.Hold:
 						f.decided.Add(1)
 					}
+				}
+				if f.decided.Load() > before {
+					f.rounds.Add(1)
 				}
 			},
 		})
@@ -153,6 +163,16 @@ func (f *federation) lead(folder string) (d *desk.Desk, end func()) {
 		if err := errors.Join(<-done, n.Close()); err != nil {
 			f.t.Errorf("the coordinator ended with %v", err)
 		}
+	})
+}
+
+// life waits until much was decided, in rounds enough, and jobs were done, all
+// since it was called.
+func (f *federation) life(what string) {
+	f.t.Helper()
+	decided, rounds, done := f.decided.Load()+120, f.rounds.Load()+25, f.done.Load()+20
+	until(f.t, what, func() bool {
+		return f.decided.Load() >= decided && f.rounds.Load() >= rounds && f.done.Load() >= done
 	})
 }
 
@@ -263,24 +283,23 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = hurried(s, 500, 40*time.Minute)
+	s = hurried(s, 700, 56*time.Minute)
 	f := newFederation(t, s)
 	one, two := t.TempDir(), t.TempDir()
-	decisions := func(n int64) func() bool { return func() bool { return f.decided.Load() >= n } }
 	first, endFirst := f.lead(one)
 	defer endFirst()
 	until(t, "the first leads", first.Leading)
 	second, endSecond := f.lead(two)
 	defer endSecond()
-	until(t, "200 decisions of the first", decisions(200))
+	f.life("the first has decided much")
 	endFirst()
 	until(t, "the second leads", second.Leading)
 	third, endThird := f.lead(one)
 	defer endThird()
-	until(t, "400 decisions", decisions(400))
+	f.life("so has the second")
 	endSecond()
 	until(t, "the first leads again", third.Leading)
-	until(t, "600 decisions", decisions(600))
+	f.life("so has the first again")
 	endThird()
 
 	t.Run("every round is reproduced", func(t *testing.T) { everyRound(t, one, two) })
