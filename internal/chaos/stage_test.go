@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // A process is one binary that is started again when it was killed.
@@ -97,7 +98,11 @@ var names = []string{"hydro-north", "wind-coast", "solar-south", "coal-plains"}
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{T: t, dir: t.TempDir(), ports: freePorts(t, 9)}
+	free, err := ports.Free(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, dir: t.TempDir(), ports: free}
 	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/coordinator", "github.com/gridbid/gridbid/cluster-agent")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -249,17 +254,4 @@ func (s *stage) leader() int {
 		}
 	}
 	return -1
-}
-
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // Options says what to start.
@@ -63,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 }
 
 func (p *Plane) start(ctx context.Context) (err error) {
-	if p.ports, err = freePorts(4); err != nil {
+	if p.ports, err = ports.Free(4); err != nil {
 		return err
 	}
 	p.URL = fmt.Sprintf("https://127.0.0.1:%d", p.ports[2])
@@ -265,17 +266,4 @@ func (p *Plane) file(name string) string { return filepath.Join(p.opts.Dir, name
 func tail(file string, most int) []byte {
 	b, _ := os.ReadFile(file)
 	return b[max(0, len(b)-most):]
-}
-
-// freePorts holds all until all are chosen, so that they differ.
-func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }

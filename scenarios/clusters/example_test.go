@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // An example is a folder with a federation as people run it: programs, their
@@ -87,19 +88,6 @@ func (e *example) until(what string, holds func() bool) {
 	}
 }
 
-func freePorts(t *testing.T, n int) (ports []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		ports = append(ports, port)
-	}
-	return ports
-}
-
 // A listed job is as the desk lists it.
 type listed struct {
 	ID, State, Site, Why, Note string
@@ -118,9 +106,13 @@ func TestExampleFederation(t *testing.T) {
 		t.Fatal(err)
 	}
 	sites := []string{"bern", "lyon", "oslo"}
-	ports := freePorts(t, 4)
-	e.desk = "127.0.0.1:" + ports[0]
-	e.do("gridbid", "federation", "init", "--host", "127.0.0.1", "--listen", "127.0.0.1", "--port", ports[1], "--leaf-port", ports[2], "--route-port", ports[3])
+	free, err := ports.Free(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := func(i int) string { return strconv.Itoa(free[i]) }
+	e.desk = "127.0.0.1:" + port(0)
+	e.do("gridbid", "federation", "init", "--host", "127.0.0.1", "--listen", "127.0.0.1", "--port", port(1), "--leaf-port", port(2), "--route-port", port(3))
 	planes := make(map[string]*kubetest.Cluster)
 	for _, site := range sites {
 		e.do("gridbid", "federation", "add-site", site)

@@ -4,7 +4,6 @@ package clusters
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // An agent is the real one: the binary, with a configuration, in a process.
@@ -50,14 +50,9 @@ func (a *agent) kill() {
 // federate starts a hub with its accounts, which one site may join.
 func federate(t *testing.T, dir, site string) *natsbus.Hosted {
 	t.Helper()
-	var ports []int
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		l.Close()
+	ports, err := ports.Free(3)
+	if err != nil {
+		t.Fatal(err)
 	}
 	fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, time.Now())
 	if err == nil {

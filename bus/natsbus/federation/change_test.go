@@ -15,7 +15,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -50,9 +49,7 @@ func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
 			seed, err := filepath.Glob(filepath.Join(s.dir, "revoked", "oslo-1", "oslo.nk"))
 			s.must(err)
 			access.Seed, access.CA = seed[0], filepath.Join(s.dir, "ca.pem")
-			hub, err := natsbus.Open(access)
-			s.must(err)
-			if _, err := hub.Join(t.Context(), oslo); !errors.Is(err, nats.ErrAuthorization) {
+			if err := s.joins(access, oslo); !errors.Is(err, nats.ErrAuthorization) {
 				t.Errorf("joined by a revoked key: %v", err)
 			}
 			s.say(coordinator, word(protocol.Coordinator, "", 1, "call"))
@@ -133,25 +130,16 @@ func TestRotation(t *testing.T) {
 		}
 		first, second := s.access(name), s.access(name)
 		second.Seed = file
-		try := func(a natsbus.Access) error {
-			hub, err := natsbus.Open(a)
-			s.must(err)
-			port, err := hub.Join(t.Context(), who)
-			if err == nil {
-				err = port.Close()
-			}
-			return err
-		}
-		if err := errors.Join(try(first), try(second)); err != nil {
+		if err := errors.Join(s.joins(first, who), s.joins(second, who)); err != nil {
 			t.Errorf("%s: one of two keys: %v", name, err)
 		}
 		n, err := s.fed.Retire(name, now)
 		s.must(err)
 		s.must(s.hub.Reload())
-		if err := try(first); n != 1 || !errors.Is(err, nats.ErrAuthorization) {
+		if err := s.joins(first, who); n != 1 || !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("%s: %d retired; the old key: %v", name, n, err)
 		}
-		if err := try(second); err != nil {
+		if err := s.joins(second, who); err != nil {
 			t.Errorf("%s: the new key: %v", name, err)
 		}
 		if third, err := s.fed.Rotate(name, ""); err != nil || third == file {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -16,8 +17,8 @@ import (
 // gone; sites and coordinator are heard through any.
 func TestAClusterKeepsThreeCopies(t *testing.T) {
 	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
-	ports := freePorts(t, 3)
-	var err error
+	ports, err := ports.Free(3)
+	s.must(err)
 	s.fed, err = federation.Init(s.dir, federation.Setup{
 		Hosts: []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, Listen: "host", Port: ports[0], LeafPort: ports[1], Route: ports[2],
 	}, now)

@@ -1,6 +1,7 @@
 package federation_test
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -32,7 +34,8 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
-	ports := freePorts(t, 3)
+	ports, err := ports.Free(3)
+	s.must(err)
 	fed, err := federation.Init(s.dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, now)
 	s.must(err)
 	s.fed = fed
@@ -46,24 +49,29 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
 func (s *stage) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
+}
+
+// joins returns why a party may not join, or nil. A server may hang up before its
+// reason is read: then it is asked again.
+func (s *stage) joins(a natsbus.Access, who protocol.Party) error {
+	s.Helper()
+	hub, err := natsbus.Open(a)
+	s.must(err)
+	for range 10 {
+		port, refused := hub.Join(s.Context(), who)
+		if refused == nil {
+			return port.Close()
+		}
+		if err = refused; errors.Is(err, nats.ErrAuthorization) {
+			break
+		}
+	}
+	return err
 }
 
 // access is what a member's nats.yaml says.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // Names by which Kueue finds its own things.
@@ -29,10 +30,9 @@ const (
 // chooses the clusters of MultiKueue; "" is Kueue's own.
 func (c *Cluster) Kueue(assets, dispatcher string) {
 	c.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free(1)
 	c.Must(err)
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := free[0]
 	c.Apply(fmt.Sprintf(`
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---
