@@ -139,6 +139,29 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 	}
 }
 
+// Who reads gives up when the lease is lost: what it waits for may never come.
+func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	term, _ := begin(t, b)
+	add(t, term, 0, 600)
+	term.End()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lost := false
+	_, err := open(t, srv).Begin(ctx, func(protocol.Message) error {
+		if !lost {
+			lost = true
+			books.Purge(t, b, 602) // all; some of them are on their way
+			books.Steal(t, b)
+		}
+		return nil
+	})
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("without a lease it goes on: %v", err)
+	}
+}
+
 // A writer that does not know that its lease was taken writes nothing more. Here
 // it is told nothing, as if it had been paused: the stream itself refuses it.
 func TestAWriterThatWasPausedIsShutOut(t *testing.T) {

@@ -45,19 +45,36 @@ func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error)
 		return nil, fmt.Errorf("books: wait for the lease: %w", err)
 	}
 	go t.renew()
+	if err := t.begin(ctx, restore); err != nil {
+		t.End()
+		return nil, err
+	}
+	return t, nil
+}
+
+// begin reads the books and writes the first entry of the term, or gives up when
+// the lease is lost: what it waits for may never come then.
+func (t *Term) begin(ctx context.Context, restore func(protocol.Message) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.over:
+			cancel(errLost)
+		case <-ctx.Done():
+		}
+	}()
 	for {
 		if err := t.read(ctx, restore); err != nil {
-			t.End()
-			return nil, fmt.Errorf("books: read: %w", err)
+			return fmt.Errorf("books: read: %w", err)
 		}
 		err := t.open(ctx)
 		if err == nil {
-			return t, nil
+			return nil
 		}
 		// The former writer was quicker by an entry: read that too.
 		if !behind(err) {
-			t.End()
-			return nil, fmt.Errorf("books: begin a term: %w", err)
+			return fmt.Errorf("books: begin a term: %w", err)
 		}
 	}
 }
@@ -156,6 +173,8 @@ func (t *Term) renewal(ctx context.Context) error {
 	t.held = ack.Sequence
 	return nil
 }
+
+var errLost = errors.New("the lease is lost")
 
 func (t *Term) stop() { t.once.Do(func() { close(t.over) }) }
 
@@ -319,7 +338,7 @@ func (t *Term) write(ctx context.Context, m *nats.Msg) error {
 	defer cancel()
 	select {
 	case <-t.over:
-		return errors.New("the lease is lost")
+		return errLost
 	default:
 	}
 	ack, err := t.books.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequence(t.last), jetstream.WithRetryAttempts(0))
