@@ -139,6 +139,23 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 	}
 }
 
+// One of several servers may know less of the lease than its holder does.
+func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	books.AskOldCopy(b)
+	term, _ := begin(t, b)
+	books.RenewUnheard(t, term)
+	select {
+	case <-term.Over():
+		t.Fatal("over, and nobody else holds the lease")
+	case <-time.After(time.Second):
+	}
+	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Who reads gives up when the lease is lost: what it waits for may never come.
 func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
 	srv := serve(t)

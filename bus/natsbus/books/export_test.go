@@ -49,3 +49,23 @@ func RenewUnheard(t *testing.T, term *Term) {
 		t.Fatal(err)
 	}
 }
+
+// AskOldCopy has the lease of b read first from a copy that is behind by one.
+func AskOldCopy(b *Books) { b.kv = &oldCopy{KeyValue: b.kv} }
+
+type oldCopy struct {
+	jetstream.KeyValue
+	asked bool
+}
+
+func (c *oldCopy) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	e, err := c.KeyValue.Get(ctx, key)
+	if err == nil && !c.asked {
+		c.asked, e = true, before{e}
+	}
+	return e, err
+}
+
+type before struct{ jetstream.KeyValueEntry }
+
+func (b before) Revision() uint64 { return b.KeyValueEntry.Revision() - 1 }

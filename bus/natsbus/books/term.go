@@ -154,6 +154,8 @@ func (t *Term) extend() error {
 		return err
 	case unread != nil:
 		return unread
+	case lease.Revision() <= t.held: // any of several servers answers, and one may be behind
+		return errors.New("an old copy of the lease was read")
 	case !bytes.Equal(lease.Value(), t.name):
 		return err
 	}
