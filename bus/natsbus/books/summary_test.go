@@ -1,6 +1,7 @@
 package books_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -116,5 +117,57 @@ func TestEntriesThatAreGoneWithoutASummaryAreMissed(t *testing.T) {
 	books.Purge(t, b, 5)
 	if _, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error { return nil }); err == nil {
 		t.Error("begins although facts are missing")
+	}
+}
+
+// A stream that was lost, or its last entries, goes on where the summary ends, and
+// what is written then is read again.
+func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	term, _ := begin(t, b)
+	add(t, term, 0, 10)
+	if err := term.Condense(t.Context(), new(heap)); err != nil {
+		t.Fatal(err)
+	}
+	term.End()
+	conn, err := srv.Conn(protocol.Coordinator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Request("$JS.API.STREAM.DELETE.GRIDBID", nil, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var read []protocol.Message
+		next, err := open(t, srv).Begin(ctx, func(m protocol.Message) error { read = append(read, m); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, read, 10+i)
+		add(t, next, 10+i, 1)
+		next.End()
+	}
+}
+
+// What is missing in between is said, too.
+func TestEntriesThatAreGoneWhileTheyAreReadAreMissed(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	term, _ := begin(t, b)
+	add(t, term, 0, 2000)
+	term.End()
+	read := 0
+	_, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error {
+		if read++; read == 1 {
+			books.Purge(t, b, 1990) // some of them are on their way
+		}
+		return nil
+	})
+	if err == nil {
+		t.Errorf("begins with %d of 2,000 facts", read)
 	}
 }

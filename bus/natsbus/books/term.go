@@ -217,16 +217,38 @@ func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) e
 	if err != nil {
 		return err
 	}
+	if err := t.regain(ctx, info.State.LastSeq); err != nil {
+		return err
+	}
 	if info.State.FirstSeq > t.last+1 {
-		return fmt.Errorf("entries %d to %d are gone, and no summary covers them", t.last+1, info.State.FirstSeq-1)
+		return gone(t.last+1, info.State.FirstSeq)
 	}
 	return each(ctx, b.stream, t.last, info.State.LastSeq, func(seq uint64, m jetstream.Msg) error {
+		if seq > t.last+1 {
+			return gone(t.last+1, seq)
+		}
 		if err := t.entry(m.Headers(), m.Data(), restore); err != nil {
 			return fmt.Errorf("entry %d of the stream: %w", seq, err)
 		}
 		t.last = seq
 		return nil
 	})
+}
+
+func gone(from, before uint64) error {
+	return fmt.Errorf("entries %d to %d are gone, and no summary covers them", from, before-1)
+}
+
+// regain sets the stream to where the summary ends, if it ends before that: it has
+// lost entries, as one may when the power fails, and the summary has what is left
+// of them. What is written next would otherwise be taken for covered.
+func (t *Term) regain(ctx context.Context, last uint64) error {
+	covered := t.covered.Load()
+	if last >= covered {
+		return nil
+	}
+	t.books.cfg.Log.Warn("the stream has lost entries, which the summary covers", "from", last+1, "to", covered)
+	return t.books.stream.Purge(ctx, jetstream.WithPurgeSequence(covered+1))
 }
 
 // each hands over the messages of a stream after one up to another.
