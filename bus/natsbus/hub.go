@@ -79,6 +79,12 @@ func (h *Hub) Tap(ctx context.Context) (bus.Port, error) {
 // How long a server may take to answer.
 const patience = 10 * time.Second
 
+// ping is how often a port asks its server whether it is there; after a few
+// questions without an answer the port fails. A hub takes a port that it does not
+// hear for gone after 15 s: then who only listens would go on for minutes at a
+// line that the hub has closed.
+const ping = 5 * time.Second
+
 func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (*port, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -95,7 +101,7 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	options := append([]nats.Option{
 		nats.Name("gridbid " + string(who)),
 		nats.NoReconnect(), // what was said meanwhile would be missing in silence
-		nats.Timeout(patience),
+		nats.Timeout(patience), nats.PingInterval(ping), nats.MaxPingsOutstanding(3),
 		nats.CustomInboxPrefix(Inbox(who)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !harmless(err) {
