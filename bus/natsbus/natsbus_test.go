@@ -109,7 +109,7 @@ func burglar(t *testing.T, srv *natsbus.Server) (*nats.Conn, <-chan error) {
 		t.Fatal(err)
 	}
 	denied := make(chan error, 10)
-	conn, err := nats.Connect(srv.URL(), nats.UserInfo(name, password), nats.NoReconnect(),
+	conn, err := nats.Connect(srv.URL(), nats.UserInfo(name, password), nats.NoReconnect(), nats.Timeout(30*time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: time.Second})
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

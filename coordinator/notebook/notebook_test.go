@@ -69,7 +69,9 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 	n := open(t, folder, &log)
 	n.Told(day[:20], day[20:30])
 	same(t, read(t, n, 30), day[:30])
+	n.mu.Lock()
 	n.write((*journal.Writer).Flush) // and then the power goes: no end is written
+	n.mu.Unlock()
 	close(n.ended)
 
 	n = open(t, folder, &log)
@@ -132,8 +134,10 @@ func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
 	day := diarytest.Day(4, 10*time.Minute)
 	var log bytes.Buffer
 	n := open(t, t.TempDir(), &log)
+	n.mu.Lock()
 	n.write(func(b *journal.Writer) error { return b.Close() })
 	n.write(func(*journal.Writer) error { return os.ErrInvalid })
+	n.mu.Unlock()
 	n.Told(day[:3], nil)
 	same(t, read(t, n, 3), day[:3])
 	if !strings.Contains(log.String(), "written no more") {

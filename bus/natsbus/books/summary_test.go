@@ -40,7 +40,7 @@ func add(t *testing.T, term *books.Term, from, n int) {
 // ended.
 func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 	srv := serve(t)
-	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: time.Second, Keep: time.Nanosecond})
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: lease, Keep: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,10 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 		stream, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "BOOKS", Subjects: []string{"gridbid.books"}, Replicas: 3})
 		return err == nil
 	})
-	_, err = js.Publish(t.Context(), "gridbid.books", []byte("a fact"))
-	s.must(err)
+	s.until("the stream takes a fact", func() bool {
+		_, err = js.Publish(t.Context(), "gridbid.books", []byte("a fact"))
+		return err == nil
+	})
 	if info := stream.CachedInfo(); info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
 		t.Errorf("the stream stands at %+v", info.Cluster)
 	}

@@ -132,7 +132,7 @@ func (s *stage) raw(url, name string, more ...nats.Option) (*nats.Conn, <-chan e
 	options, err := a.Options()
 	s.must(err)
 	denied := make(chan error, 64)
-	options = append(options, nats.NoReconnect(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	options = append(options, nats.NoReconnect(), nats.Timeout(30*time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		select {
 		case denied <- err:
 		default:
