@@ -83,6 +83,20 @@ func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
 	}
 }
 
+// Who did not hear that a job was refused, and submits it again, hears it then.
+func TestAJobThatWasRefusedIsRefusedAgain(t *testing.T) {
+	w := newWindow(t)
+	for _, market := range []protocol.Body{
+		protocol.Refuse{Job: "train", Why: protocol.Reason{Code: protocol.Malformed, Note: "deadline: is over"}},
+		protocol.Confirm{Job: "train", Code: protocol.Closed},
+	} {
+		code, answer := w.post("/v1/jobs", "application/yaml", "id: train\ncpu: 1\nrun: 1h\n", func(protocol.Message) protocol.Body { return market })
+		if code != http.StatusUnprocessableEntity || !strings.Contains(answer, "deadline: is over") {
+			t.Errorf("%d %s; want 422 and why", code, answer)
+		}
+	}
+}
+
 // A job is the same if it runs the same.
 func TestAnotherTaskUnderTheSameIDIsAConflict(t *testing.T) {
 	w := newWindow(t)
