@@ -145,7 +145,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 		jobs++
 		select {
 		case line := <-log:
-			summed = strings.Contains(line, "summed up")
+			summed = strings.Contains(line, "the books are summed up")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
