@@ -70,6 +70,7 @@ type Agent struct {
 	outlook protocol.Outlook // of the last call
 	curve   *grid.Curve      // of outlook
 	greeted bool
+	short   bool                            // since the last greeting a job found no room
 	called  protocol.Time                   // when last
 	call    protocol.Message                // the last one, without its jobs
 	asked   map[protocol.JobID]protocol.Job // of the last call
@@ -81,6 +82,7 @@ type Agent struct {
 	looked  protocol.Time      // when the queue was last gone through for jobs to start
 	live    map[protocol.JobID]*live
 	pools   []protocol.Pool                  // that the market was told of
+	others  [3]int64                         // cores, memory and GPUs that others hold
 	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
 	breaks  []pause                          // to come, soonest first
 }

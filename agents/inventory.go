@@ -10,9 +10,10 @@ import (
 
 // surveyed takes in what the site consists of now. Jobs that the hands hold and
 // the agent has forgotten, because it was started anew, are taken up again. The
-// market is told when the site has become another.
+// market is told when the site has become another, or has room that it had not.
 func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	a.fleet.Survey(now, v.Nodes)
+	less := a.frees(v.Nodes)
 	for _, id := range slices.Sorted(maps.Keys(a.live)) { // of a former life, whose nodes were not known yet
 		if l := a.live[id]; a.fleet.Running(id) == nil {
 			a.fleet.Adopt(l.launch, l.started)
@@ -29,15 +30,33 @@ func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Mes
 		}
 	}
 	var said []protocol.Message
-	if pools := a.fleet.Pools(); a.greeted && !slices.Equal(pools, a.pools) {
+	if pools := a.fleet.Pools(); a.greeted && (less && a.short || !slices.Equal(pools, a.pools)) {
 		said = a.hello(now)
 	}
 	return append(said, a.advance(now)...)
 }
 
+// frees reports whether others hold less than they did. A job that found no room may
+// find some then, and nobody else knows: by a greeting the market asks again.
+func (a *Agent) frees(nodes []protocol.Node) (less bool) {
+	var held [3]int64
+	for _, n := range nodes {
+		held[0] += int64(n.OtherCPU)
+		held[1] += int64(n.OtherMem)
+		for _, milli := range n.Others {
+			held[2] += int64(milli)
+		}
+	}
+	for i := range held {
+		less = less || held[i] < a.others[i]
+	}
+	a.others = held
+	return less
+}
+
 // hello introduces the site.
 func (a *Agent) hello(now protocol.Time) []protocol.Message {
-	a.greeted, a.pools = true, a.fleet.Pools()
+	a.greeted, a.short, a.pools = true, false, a.fleet.Pools()
 	h := protocol.Hello{Site: a.cfg.Site, Pools: a.pools}
 	return []protocol.Message{a.owe(now, owed{to: protocol.Coordinator, body: h})}
 }

@@ -192,3 +192,47 @@ func TestASiteWithoutNodesHasNoRoomYet(t *testing.T) {
 		t.Errorf("said %+v", m)
 	}
 }
+
+// A job that finds room only if others give back what they hold is not offered for: it
+// would wait here in vain, and other sites have room.
+func TestASiteOffersNothingOfWhatOthersHold(t *testing.T) {
+	for name, habit := range map[string]Habit{"plain": {}, "eager": eager} {
+		s := newSite(t, habit)
+		v := inventory("n1")
+		v.Nodes[0].Others = []protocol.Milli{1000}
+		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+		if m := s.call(job("all", 4))[0]; m.Why.Code != protocol.NoRoom {
+			t.Errorf("%s: it offers %+v", name, m)
+		}
+		if m := s.call(job("rest", 3))[0]; len(m.Options) == 0 {
+			t.Errorf("%s: nothing is offered of what is free: %v", name, m.Why)
+		}
+	}
+}
+
+// When others give back what they hold the market hears of it, if a job found no room
+// for them, and else not: they come and go all the time.
+func TestTheMarketHearsWhenOthersGiveBackWhatAJobNeeds(t *testing.T) {
+	s := newSite(t, Habit{})
+	hold := func(milli protocol.Milli) []protocol.Message {
+		v := inventory("n1")
+		v.Nodes[0].Others = []protocol.Milli{milli}
+		return s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+	}
+	hold(1000)
+	s.agent.Tick(s.now)
+	s.confirm("", 0, protocol.Taken)
+	if said := hold(500); len(said) != 0 {
+		t.Errorf("nobody needs what others give back, and it says %+v", bodies(said))
+	}
+	s.call(job("all", 4))
+	if said := hold(1000); len(said) != 0 {
+		t.Errorf("others take more, and it says %+v", bodies(said))
+	}
+	if said := hold(0); len(said) != 1 || said[0].Kind() != "hello" {
+		t.Errorf("others give back what a job needs, and it says %+v", bodies(said))
+	}
+	if m := s.call(job("all", 4))[0]; len(m.Options) == 0 {
+		t.Errorf("then it offers nothing: %v", m.Why)
+	}
+}

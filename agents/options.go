@@ -57,6 +57,7 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	}
 	options := p.options(j, ways)
 	if len(options) == 0 {
+		a.short = true
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom}}
 	}
 	return protocol.Menu{Job: j.ID, Options: options}

@@ -75,7 +75,10 @@ func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protoc
 		if best >= 0 && start == at && until <= busy {
 			continue // no better
 		}
-		t := f.opens(now, i, j, max(from, now), run, counts)
+		t, ok := f.opens(now, i, j, max(from, now), run, counts)
+		if !ok {
+			continue
+		}
 		if best < 0 || t < start || t == start && until > busy {
 			start, best, busy = t, i, until
 		}
@@ -92,8 +95,9 @@ func (n *node) busy() protocol.Time {
 }
 
 // opens returns the first time, not before at, from which on node i has room for
-// a job for so long. A job past its planned end is expected to end any moment.
-func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time, run time.Duration, counts firm) protocol.Time {
+// a job for so long. A job past its planned end is expected to end any moment. When
+// others end what they hold nobody knows: false if there is no room beside that.
+func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time, run time.Duration, counts firm) (start protocol.Time, ok bool) {
 	n := &f.nodes[i]
 	times := []protocol.Time{at}
 	for _, r := range n.jobs {
@@ -105,10 +109,10 @@ func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time
 	slices.Sort(times)
 	for _, t := range times {
 		if t >= at && f.clear(now, i, j, t, run, counts) {
-			return t
+			return t, true
 		}
 	}
-	return max(at, times[len(times)-1])
+	return 0, false
 }
 
 // clear reports whether node i has room for a job from t on for so long, next to

@@ -51,6 +51,27 @@ func TestWhatOthersHoldIsNotGiven(t *testing.T) {
 	}
 }
 
+// When others give back what they hold nobody knows, and a device that is broken stays
+// so: no time is named for a job that needs it.
+func TestRoomThatOthersHoldIsPromisedAtNoTime(t *testing.T) {
+	n := machine("n1")
+	n.Others = []protocol.Milli{1000}
+	f := surveyed(t, n)
+	w, _, _ := f.Plain(noon, whole("runs", 1))
+	if _, ok := f.Start(noon, whole("runs", 1), w, 0); !ok {
+		t.Fatal("not started")
+	}
+	if at, ok := f.Opening(noon, whole("all", 4), "V100", noon, time.Hour); ok {
+		t.Errorf("all four GPUs are promised at %v", at)
+	}
+	if at, ok := f.Keep(noon, whole("all", 4), "V100", noon, time.Hour); ok {
+		t.Errorf("all four GPUs are kept from %v on", at)
+	}
+	if at, ok := f.Opening(noon, whole("rest", 3), "V100", noon, time.Hour); !ok || at != noon.Add(time.Hour) {
+		t.Errorf("the other three come free at %v, %v; want when what runs has ended", at, ok)
+	}
+}
+
 func TestAClosedNodeTakesNothingAndKeepsWhatRuns(t *testing.T) {
 	f := surveyed(t, machine("n1"))
 	w, _, _ := f.Plain(noon, whole("a", 1))
