@@ -14,26 +14,47 @@ import (
 func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	a.fleet.Survey(now, v.Nodes)
 	less := a.frees(v.Nodes)
-	for _, id := range slices.Sorted(maps.Keys(a.live)) { // of a former life, whose nodes were not known yet
-		if l := a.live[id]; a.fleet.Running(id) == nil {
-			a.fleet.Adopt(l.launch, l.started)
-		}
-	}
 	for _, h := range v.Held {
-		id := h.Launch.Job.ID
-		if a.live[id] == nil && a.fleet.Adopt(h.Launch, h.Since) {
-			a.live[id] = &live{
-				launch: h.Launch, granted: true, running: true, epoch: h.Launch.Epoch, award: h.Launch.Epoch,
-				started: h.Since, moved: a.cfg.Network.emits(h.Launch.Job, a.cfg.Site),
-			}
-			a.epochs[id] = max(a.epochs[id], h.Launch.Epoch)
-		}
+		a.takeUp(now, h)
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.live)) { // of a former life, whose nodes were not known yet
+		a.adopt(id)
 	}
 	var said []protocol.Message
 	if pools := a.fleet.Pools(); a.greeted && (less && a.short || !slices.Equal(pools, a.pools)) {
 		said = a.hello(now)
 	}
 	return append(said, a.advance(now)...)
+}
+
+// takeUp takes up a job that the hands hold. By a journal that was put back from an
+// older copy it may wait yet, or its accept be unconfirmed; it is not given back for
+// that, or it would run twice.
+func (a *Agent) takeUp(now protocol.Time, h protocol.Held) {
+	id, epoch := h.Launch.Job.ID, h.Launch.Epoch
+	l, i := a.live[id], a.queued(id)
+	if l != nil && l.epoch < epoch || i >= 0 && a.queue[i].award.Epoch <= epoch {
+		a.release(now, id)
+		l = nil
+	}
+	switch {
+	case l == nil:
+		a.live[id] = &live{
+			launch: h.Launch, granted: true, running: true, epoch: epoch, award: epoch,
+			started: h.Since, moved: a.cfg.Network.emits(h.Launch.Job, a.cfg.Site),
+		}
+		a.epochs[id] = max(a.epochs[id], epoch)
+	case l.epoch == epoch:
+		l.granted = true // or the hands would not have been told
+	}
+	a.adopt(id)
+}
+
+// adopt has the fleet count a job that has its place, if it does not yet.
+func (a *Agent) adopt(id protocol.JobID) {
+	if l := a.live[id]; a.fleet.Running(id) == nil {
+		a.fleet.Adopt(l.launch, l.started)
+	}
 }
 
 // frees reports whether others hold less than they did. A job that found no room may

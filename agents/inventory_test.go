@@ -236,3 +236,50 @@ func TestTheMarketHearsWhenOthersGiveBackWhatAJobNeeds(t *testing.T) {
 		t.Errorf("then it offers nothing: %v", m.Why)
 	}
 }
+
+// An agent whose folder was put back from an older copy may think of what runs that it
+// waits, or that its accept was never confirmed. What the hands hold runs all the same,
+// and is not given back for others to run as well.
+func TestWhatHandsHoldIsNotGivenBackByAnOlderJournal(t *testing.T) {
+	for name, queued := range map[string]bool{"it waits": true, "its accept is not confirmed": false} {
+		s := newSite(t, eager, 4)
+		o := s.call(job("train", 4))[0].Options[0]
+		if queued {
+			o.Start, o.Finish = o.Start.Add(time.Hour), o.Finish.Add(time.Hour)
+		}
+		var facts []protocol.Message
+		hear := func(b protocol.Body) {
+			s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", b))
+			facts = append(facts, s.agent.Facts()...)
+		}
+		hear(protocol.Award{Job: "train", Epoch: 1, Option: o, Queue: queued, Firm: true, Lease: s.now.Add(10 * time.Second)})
+		if queued {
+			hear(protocol.Confirm{Job: "train", Epoch: 1, Code: protocol.Stands})
+		}
+		s.agent = newSiteOf(t, eager, nil).agent
+		for _, m := range facts {
+			if err := s.agent.Restore(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.agent.Begin(2)
+		s.now = s.now.Add(5 * time.Hour)
+		v := inventory("a")
+		v.Held = []protocol.Held{{Since: s.now.Add(-time.Hour), Launch: protocol.Launch{
+			Job: job("train", 4), Epoch: 1, Node: "a", Devices: []int{0, 1, 2, 3}, Model: "V100", Run: 9 * time.Hour}}}
+		said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+		for range 5 {
+			s.now = max(s.now, s.agent.Due())
+			said = append(said, s.agent.Tick(s.now)...)
+		}
+		for _, b := range bodies(said) {
+			if d, ok := b.(protocol.Decline); ok {
+				t.Errorf("%s: it says %+v", name, d)
+			}
+		}
+		said = s.exit("train", 1)
+		if len(said) == 0 || said[0].Kind() != "done" {
+			t.Errorf("%s: told that it has ended it says %+v", name, bodies(said))
+		}
+	}
+}
