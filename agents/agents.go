@@ -70,6 +70,7 @@ type Agent struct {
 	outlook protocol.Outlook // of the last call
 	curve   *grid.Curve      // of outlook
 	greeted bool
+	told    bool                            // the hands have said what they hold
 	short   bool                            // since the last greeting a job found no room
 	called  protocol.Time                   // when last
 	call    protocol.Message                // the last one, without its jobs

@@ -13,6 +13,7 @@ import (
 // market is told when the site has become another, or has room that it had not.
 func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	a.fleet.Survey(now, v.Nodes)
+	a.told = true
 	less := a.frees(v.Nodes)
 	for _, h := range v.Held {
 		a.takeUp(now, h)

@@ -283,3 +283,27 @@ func TestWhatHandsHoldIsNotGivenBackByAnOlderJournal(t *testing.T) {
 		}
 	}
 }
+
+// An agent that lost its folder knows nothing of what runs before its hands have said
+// so. What it is told to stop until then may run: it does not say that it is stopped.
+func TestWhatMayRunIsNotSaidToBeStopped(t *testing.T) {
+	s := newSiteOf(t, Habit{}, nil)
+	cancel := func() []protocol.Message {
+		return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Cancel{Job: "train", Epoch: 4}))
+	}
+	if said := cancel(); len(said) != 0 {
+		t.Errorf("before it knows what runs it says %+v", bodies(said))
+	}
+	v := inventory("n1")
+	v.Held = []protocol.Held{{Since: noon, Launch: protocol.Launch{
+		Job: job("train", 1), Epoch: 4, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour}}}
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+	if said := cancel(); len(said) != 1 || said[0].To != "hands/oslo" {
+		t.Errorf("then it says %+v", bodies(said))
+	}
+	s = newSiteOf(t, Habit{}, nil)
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Inventory{}))
+	if said := cancel(); len(said) != 1 || said[0].To != protocol.Coordinator {
+		t.Errorf("where nothing runs it says %+v", bodies(said))
+	}
+}

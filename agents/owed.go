@@ -191,15 +191,22 @@ func (a *Agent) giveBack(now protocol.Time, id protocol.JobID, epoch uint64, why
 	return append([]protocol.Message{m}, a.letGo(now, id)...)
 }
 
-// cancel gives back a job that waits, or has the hands stop one that runs.
+// cancel gives back a job that waits, or has the hands stop one that runs. One that is
+// here by a newer award is not what is to be stopped.
 func (a *Agent) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
-	if l := a.live[c.Job]; l != nil && l.granted && l.award == c.Epoch {
+	l, i, o := a.live[c.Job], a.queued(c.Job), a.owes(c.Job)
+	why := protocol.Reason{Code: protocol.Cancelled}
+	switch {
+	case l != nil && l.award > c.Epoch || i >= 0 && a.queue[i].award.Epoch > c.Epoch:
+		return a.say(now, protocol.Coordinator, protocol.Decline{Job: c.Job, Epoch: c.Epoch, Why: why})
+	case l != nil && l.granted:
 		return a.say(now, protocol.Hands(a.cfg.Site), protocol.Cancel{Job: c.Job, Epoch: l.epoch})
-	}
-	if o := a.owes(c.Job); o != nil && isDone(o.body) {
+	case o != nil && isDone(o.body):
 		return nil
+	case l == nil && i < 0 && o == nil && a.blind() && !a.told:
+		return nil // our hands may hold it: we are told again when they have said so
 	}
-	return a.giveBack(now, c.Job, c.Epoch, protocol.Reason{Code: protocol.Cancelled})
+	return a.giveBack(now, c.Job, c.Epoch, why)
 }
 
 func (a *Agent) queued(id protocol.JobID) int {
