@@ -54,3 +54,25 @@ func TestTwoJobsOfAForgottenIDEndOnce(t *testing.T) {
 		t.Errorf("it remembers %v", s.market.gone)
 	}
 }
+
+// That an id is free again hangs on the time alone, and not on whether another job has
+// ended since: on a quiet market none has.
+func TestAnIDIsFreeAgainOnAQuietMarket(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{Remember: 24 * time.Hour}, &soonest{})
+	submit := func() []protocol.Message {
+		j := s.job()
+		j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
+		return s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	}
+	submit()
+	s.tell(protocol.Submitter, protocol.Cancel{Job: "train"})
+	s.now = s.now.Add(23 * time.Hour)
+	if said := submit(); count[protocol.Refuse](said) != 1 {
+		t.Errorf("within the time it is remembered for, another job of its id is answered %+v", said)
+	}
+	s.now = s.now.Add(2 * time.Hour)
+	if said := submit(); count[protocol.Refuse](said) != 0 || s.market.lots["train"].state != waiting {
+		t.Errorf("after it, one is answered %+v", said)
+	}
+}

@@ -18,6 +18,7 @@ func (k *Market) submitted(now protocol.Time, m protocol.Message, s protocol.Sub
 		k.counts["submit-of-stranger"]++
 		return nil
 	}
+	k.expire(now)
 	if l, ok := k.lots[j.ID]; ok {
 		return k.repeated(now, m, l, s)
 	}
@@ -92,9 +93,7 @@ func (l *lot) same(s protocol.Submit) bool {
 // Whole is how many ended jobs are kept whole; of older ones only the id is.
 const Whole = 10_000
 
-// end closes a lot, and forgets those that ended long ago: a job that old is not
-// taken again, so nothing runs twice for that. Its id may be: sites remember the
-// epochs of it, so those of the next job of that name are higher.
+// end closes a lot, and forgets those that ended long ago.
 func (k *Market) end(now protocol.Time, l *lot) {
 	l.state = ended
 	k.gone = append(k.gone, gone{now, l.job.ID})
@@ -103,6 +102,13 @@ func (k *Market) end(now protocol.Time, l *lot) {
 			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, epoch: l.epoch, mark: protocol.Submit{Job: l.whole, Task: l.task}.Mark()}
 		}
 	}
+	k.expire(now)
+}
+
+// expire forgets the lots that ended long ago: a job that old is not taken again, so
+// nothing runs twice for that. Its id may be: sites remember the epochs of it, so those
+// of the next job of that name are higher.
+func (k *Market) expire(now protocol.Time) {
 	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
 		k.epochs = max(k.epochs, k.lots[k.gone[0].id].epoch)
 		delete(k.lots, k.gone[0].id)
