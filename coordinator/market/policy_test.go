@@ -82,3 +82,31 @@ func TestAPolicyIsInForceFromTheLedger(t *testing.T) {
 		t.Errorf("after a restart %+v is in force; want the ban", again.Policy())
 	}
 }
+
+// A site starts what waits in its queue as soon as it can. What a hard rule allows only
+// later is sold for no sooner.
+func TestWhatMayNotStartSoonerIsSoldFirm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule protocol.Rule
+		firm bool
+	}{
+		"forbidden until then":      {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, To: noon.Add(time.Hour)}, true},
+		"forbidden at times":        {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Weekly: protocol.Night}, true},
+		"carbon is capped":          {protocol.Rule{Kind: protocol.Cap, Carbon: 1}, true},
+		"power is capped by day":    {protocol.Rule{Kind: protocol.Cap, Power: 1, To: noon.Add(time.Hour)}, true},
+		"forbidden elsewhere":       {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"bern"}}, false},
+		"forbidden after that":      {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, From: noon.Add(3 * time.Hour)}, false},
+		"no more forbidden":         {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, To: noon}, false},
+		"another site is preferred": {protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 100}, false},
+	} {
+		s := newStage(t, "oslo")
+		tc.rule.ID = "R-1"
+		s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{tc.rule}})
+		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s.wait()
+		s.offer("oslo", menu("train", s.option(2*time.Hour, time.Hour)))
+		if a := the[protocol.Award](s); a.Firm != tc.firm {
+			t.Errorf("%s: it is awarded firm: %v; want %v", name, a.Firm, tc.firm)
+		}
+	}
+}

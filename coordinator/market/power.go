@@ -73,12 +73,6 @@ func (u uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option)
 	return fitting
 }
 
-// capped reports whether a rule caps what a site draws at an instant. A job that
-// starts sooner there than it was sold for would draw when others were let to.
-func (k *Market) capped(j protocol.Job, site string, at protocol.Time) bool {
-	return len(policy.Ceilings(k.policy, j, site, at)) > 0
-}
-
 // peak is the most that is drawn at once, at all sites that a rule covers together,
 // while another run is to run. A job that may get room at several of them gets it at
 // one: the most that it would draw counts. What the run's own job may get does not.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -252,7 +253,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 		l.why, l.pause = d.Why, d.Pause
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
-			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: k.capped(l.whole, d.Site, d.Option.Start),
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: policy.Binds(k.policy, l.whole, d.Site, now, d.Option.Start),
 			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.Pause,
 		})
 	case auction.Refuse:

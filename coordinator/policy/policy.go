@@ -147,6 +147,14 @@ func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Tim
 	return all
 }
 
+// Binds reports whether a hard rule may forbid what is allowed at another time: that a
+// job starts at a site within a span.
+func Binds(p protocol.Policy, j protocol.Job, site string, from, to protocol.Time) bool {
+	return slices.ContainsFunc(p.Rules, func(r protocol.Rule) bool {
+		return hard(r) && about(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
+	})
+}
+
 // Covers reports whether a rule is about what runs at a site.
 func Covers(r protocol.Rule, site string) bool {
 	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
