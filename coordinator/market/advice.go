@@ -220,7 +220,7 @@ func (k *Market) judged(now protocol.Time, r *ruling, choice int, fault protocol
 		c := r.choices[choice]
 		a.proof.Primal += c.Extra
 		if a.purse -= c.Extra; c.Site != r.is.Site {
-			r.is.Site, r.is.Option = c.Site, c.Option
+			r.is.Site, r.is.Option, r.is.Pause = c.Site, c.Option, 0 // it was to pause by the other site's grid
 			r.is.Why = protocol.Reason{Code: protocol.Judged, Note: fmt.Sprint("of ", len(r.choices), " options")}
 		}
 	}

@@ -222,3 +222,16 @@ func TestNobodyIsAskedWithoutNeed(t *testing.T) {
 		}
 	}
 }
+
+// When a job is to be paused was reckoned by the grid of the site that the rule chose.
+func TestAnAwardThatAJudgeMovesIsNotPausedByTheGridOfAnotherSite(t *testing.T) {
+	for site, want := range map[string]protocol.Time{"oslo": noon.Add(time.Hour), "lyon": 0} {
+		k := New(Config{}, &soonest{})
+		k.advisor.open = 1
+		r := ruling{lot: &lot{}, is: auction.Decision{Verdict: auction.Award, Site: "oslo", Pause: noon.Add(time.Hour)}, choices: []protocol.Choice{{Site: site}}}
+		k.judged(noon, &r, 0, "")
+		if r.is.Site != site || r.is.Pause != want {
+			t.Errorf("chosen %s: it is awarded to %s, to pause at %v; want %v", site, r.is.Site, r.is.Pause, want)
+		}
+	}
+}
