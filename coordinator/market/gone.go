@@ -52,10 +52,12 @@ func (k *Market) abandon(now protocol.Time, name string) (taken []*lot) {
 }
 
 // back tells a site that was said to be gone what it is to stop, in an order that
-// a restart does not change.
+// a restart does not change. It is told when it greets, and with its offers for as
+// long as it has not answered: what was told may not have been heard.
 func (k *Market) back(now protocol.Time, name string) (said []protocol.Message) {
 	all := slices.DeleteFunc(slices.Clone(k.left), func(x protocol.Stray) bool { return x.Site != name })
 	slices.SortFunc(all, func(x, y protocol.Stray) int { return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Epoch, y.Epoch)) })
+	k.sites[name].told = now
 	for _, x := range all {
 		said = append(said, k.say(now, protocol.Agent(name), protocol.Cancel{Job: x.Job, Epoch: x.Epoch}))
 	}

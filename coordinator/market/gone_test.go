@@ -86,6 +86,33 @@ func TestASiteThatIsBackFirstStopsWhatItHad(t *testing.T) {
 	}
 }
 
+// What it is told to stop it may not hear: it is told again until it answers.
+func TestASiteThatIsBackIsToldAgainWhatItIsToStop(t *testing.T) {
+	s := newStage(t, "bern", "oslo")
+	first := s.sold("oslo")
+	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	offers := func() (stops int) {
+		for s.market.round == nil {
+			s.wait()
+		}
+		s.offer("bern", no("train", protocol.NoRoom))
+		return count[protocol.Cancel](s.offer("oslo", no("train", protocol.NoRoom)))
+	}
+	if n := offers(); n != 0 {
+		t.Errorf("it was told a moment ago, and is told %d times again", n)
+	}
+	s.now = s.now.Add(insist)
+	if n := offers(); n != 1 {
+		t.Errorf("it has not answered, and is told %d times again", n)
+	}
+	s.tell("agent/oslo", protocol.Decline{Job: first.Job, Epoch: first.Epoch})
+	s.now = s.now.Add(insist)
+	if n := offers(); n != 0 {
+		t.Errorf("it has stopped the job, and is told %d times again", n)
+	}
+}
+
 func TestTheJobsOfASiteThatIsGoneMayEnd(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.sold("oslo")

@@ -142,6 +142,8 @@ type site struct {
 	hello   protocol.Hello
 	drained bool // sends jobs away: an operator asked for that
 	silent  bool // did not answer the last round
+
+	told protocol.Time // when it was last told what it is to stop
 }
 
 // New returns a market in which rule decides.

@@ -94,7 +94,7 @@ func (k *Market) leftOut(now protocol.Time) (ids []protocol.JobID) {
 
 // offered takes in a site's answer. When all sites have answered there is
 // nothing more to wait for.
-func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer) []protocol.Message {
+func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer) (said []protocol.Message) {
 	from, site := m.From, m.From.Site()
 	r := k.round
 	switch {
@@ -112,14 +112,17 @@ func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer
 		k.counts["offer-twice"]++
 		return nil
 	}
+	if now >= k.sites[site].told.Add(insist) {
+		said = k.back(now, site)
+	}
 	r.offers[site] = k.believable(site, byOurClock(o, m.At, r.opened, now))
 	if k.sites[site].silent {
 		k.stir(now)
 	}
 	if len(r.offers) < len(k.sites) {
-		return nil
+		return said
 	}
-	return k.close(now)
+	return append(said, k.close(now)...)
 }
 
 // byOurClock moves the options of a site whose clock goes ahead or behind: it
