@@ -70,6 +70,8 @@ func (l *Log) decided(m matter, a *Answer) {
 		}
 		if d.Answer == "decline" {
 			a.say("%s declined: %s.", name(d.Site), narrate.Because(d.Declined))
+		} else if d.Lapsed {
+			a.say("%s did not answer in time, so the job was on sale again.", name(d.Site))
 		}
 	case d.Kind == "hold":
 		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, phrase.Clock(d.Said.At), narrate.Because(d.Why))

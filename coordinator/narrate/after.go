@@ -47,6 +47,8 @@ func declines(r record.JobRecord) (all []string) {
 			all = append(all, fmt.Sprintf("It was taken from %s: %s.", phrase.Clean(a.Site), Because(a.Declined)))
 		} else if a.Answer == "decline" {
 			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, phrase.Clean(a.Site), Because(a.Declined)))
+		} else if a.Lapsed && a.Answer == "" {
+			all = append(all, fmt.Sprintf("In round %d it was awarded to %s, which did not answer in time.", a.Round, phrase.Clean(a.Site)))
 		}
 	}
 	return all

@@ -236,6 +236,32 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// What a site did not answer in time is not in force, and what was decided since is told.
+func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
+	s := begin("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer("oslo", 1, menu(option(0, 3*time.Hour, "V100", 0, 310, 1)))
+	s.award("oslo", 1, option(0, 3*time.Hour, "V100", 0, 310, 1), protocol.Cheapest)
+	s.now = s.now.Add(time.Minute)
+	s.call(2, job())
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(got.String()), " ")
+	for _, want := range []string{"It is held since round 2", "In round 1 it was awarded to oslo, which did not answer in time."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, &got)
+		}
+	}
+	if strings.Contains(text, "has not answered") {
+		t.Errorf("the award is told as open:\n%s", &got)
+	}
+}
+
 // A site was cheaper, and was passed over: that is why, and no other reason is made up.
 func TestWhoIsPassedOverIsTold(t *testing.T) {
 	s := begin("lyon", "oslo")

@@ -56,7 +56,8 @@ func (b *Book) call(from Origin, m protocol.Call) {
 			b.jobs[j.ID] = e
 		}
 		if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
-			e.rec.State = Waiting // the lease of its award ended
+			e.rec.State, a.Lapsed = Waiting, true
+			e.note(*a)
 		}
 		e.open(c, b.cfg.All)
 	}
@@ -210,6 +211,15 @@ func (e *entry) decide(round uint64, d Decision) {
 	}
 }
 
+// note has the round of an award know what came of it.
+func (e *entry) note(a Decision) {
+	for _, h := range append([]*hearing{e.first, e.last}, e.all...) {
+		if h != nil && h.decision.Kind == "award" && h.decision.Epoch == a.Epoch {
+			h.decision = a
+		}
+	}
+}
+
 // answer notes that a site took an award or gave it back; what it took first it
 // may give back later.
 func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
@@ -227,12 +237,10 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 		if word == "decline" { // a site says it again until it is answered
 			b.declines++
 		}
-		if e.last != nil && e.last.decision.Kind == "award" && e.last.decision.Epoch == epoch {
-			e.last.decision = *a
-		}
 		if word == "accept" && e.rec.State == Waiting && i == len(e.rec.Awards)-1 {
-			e.rec.State = Awarded // heard late, and not sold again
+			e.rec.State, a.Lapsed = Awarded, false // heard late, and not sold again
 		}
+		e.note(*a)
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
 			e.rec.State = Waiting
 			if r := e.rec.Run; r != nil && r.Planned {
@@ -254,9 +262,7 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 		}
 		a := &e.rec.Awards[n-1]
 		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
-		if e.last != nil && e.last.decision.Kind == "award" && e.last.decision.Epoch == a.Epoch {
-			e.last.decision = *a
-		}
+		e.note(*a)
 		e.rec.State, e.rec.Run = Waiting, nil
 	}
 }

@@ -99,12 +99,12 @@ func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.call(2, j)
 	state := func() JobRecord { r, _ := s.book(Config{}).Job("a"); return r }
-	if r := state(); r.State != Waiting {
-		t.Errorf("it is called again, and is %s", r.State)
+	if r := state(); r.State != Waiting || r.Award() != nil || !r.Hearings[0].Decision.Lapsed {
+		t.Errorf("it is called again, and is %s, award %+v of %+v", r.State, r.Award(), r.Hearings[0].Decision)
 	}
 	sold := len(s.said)
 	s.accept(first)
-	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned {
+	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned || r.Award() == nil || r.Hearings[0].Decision.Answer != "accept" {
 		t.Errorf("it is accepted late, and is %s, run %+v", r.State, r.Run)
 	}
 	s.said = s.said[:sold]

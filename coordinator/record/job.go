@@ -105,6 +105,7 @@ type Decision struct {
 	Answer   string // "accept", "decline"; "" while there is none
 	Answered Origin
 	Declined protocol.Reason
+	Lapsed   bool // nobody answered it in time, and the job was on sale again
 }
 
 // A Run is a job on a site's devices. What a site says to its own hands is not on
@@ -136,10 +137,10 @@ type Run struct {
 	Settled    protocol.Settled
 }
 
-// Award returns the award that the job runs or ran by: the last one that was
-// not declined, or nil.
+// Award returns the award that the job runs or ran by: the last one, if it was not
+// declined and did not lapse; or nil.
 func (r JobRecord) Award() *Decision {
-	if n := len(r.Awards); n > 0 && r.Awards[n-1].Answer != "decline" {
+	if n := len(r.Awards); n > 0 && r.Awards[n-1].Answer != "decline" && !r.Awards[n-1].Lapsed {
 		return &r.Awards[n-1]
 	}
 	return nil

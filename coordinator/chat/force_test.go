@@ -1,0 +1,52 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// holds asks, and fails where an answer does not say one thing or says another.
+func holds(t *testing.T, l *Log, q, says, never string) {
+	t.Helper()
+	a := l.Ask(q)
+	text := strings.Join(a.Text, " ")
+	if a.Kind != "answer" || !strings.Contains(text, says) || never != "" && strings.Contains(text, never) {
+		t.Errorf("%s: %s %q; want %q, and no %q", q, a.Kind, text, says, never)
+	}
+}
+
+// unanswered plays a job until oslo is awarded it in the first round, which nobody
+// accepts.
+func unanswered() (*stage, protocol.Job) {
+	s, j := &stage{now: noon}, task("train-1", "vision")
+	s.hello("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(1, j)
+	s.offer("lyon", 1, "train-1", protocol.NoRoom)
+	s.offer("oslo", 1, "train-1", "", option(0, 1, 50))
+	s.epoch++
+	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{
+		Round: 1, Job: "train-1", Epoch: s.epoch, Option: option(0, 1, 50), Why: protocol.Reason{Code: protocol.Cheapest},
+	})
+	return s, j
+}
+
+// An award that its site does not answer in time is not in force: the job is on sale
+// again, and stands by what was decided since.
+func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
+	s, j := unanswered()
+	holds(t, s.log(), "where is train-1", "was awarded to oslo", "nowhere")
+	s.now = s.now.Add(time.Minute)
+	s.call(2, j)
+	s.offer("lyon", 2, "train-1", protocol.NoRoom)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	l := s.log()
+	holds(t, l, "where is train-1", "runs nowhere; it is waiting", "awarded")
+	holds(t, l, "when did train-1 start", "no plan for it is in the record", "oslo")
+	holds(t, l, "why train-1", "was held in round 2", "awarded to oslo")
+	holds(t, l, "why did train-1 wait", "was held in round 2", "awarded to oslo")
+	holds(t, l, "why "+s.decision("train-1", 1), "oslo did not answer in time", "")
+}
