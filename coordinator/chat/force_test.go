@@ -50,3 +50,24 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 	holds(t, l, "why did train-1 wait", "was held in round 2", "awarded to oslo")
 	holds(t, l, "why "+s.decision("train-1", 1), "oslo did not answer in time", "")
 }
+
+// A job that is cancelled is refused by no round: what rounds decided on it stays theirs,
+// and it stands by the refusal.
+func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
+	s, _ := unanswered()
+	s.now = s.now.Add(time.Minute)
+	no := cite(s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	l := s.log()
+	holds(t, l, "why "+s.decision("train-1", 1), "was awarded to oslo", "")
+	holds(t, l, "why "+no, "it was cancelled", "awarded")
+	holds(t, l, "why train-1", "it was cancelled", "awarded")
+	holds(t, l, "why did train-1 wait", "it was cancelled", "awarded")
+	holds(t, l, "when did train-1 start", "It was refused", "plan")
+	holds(t, l, "why not oslo for train-1", "It was awarded to oslo in round 1", "not taken")
+	holds(t, l, "what did waiting save", "Over 0 jobs", "")
+	for _, id := range l.Decisions() {
+		if r, ok := l.Decision(id); !ok || r.ID != cite(id) {
+			t.Errorf("%s as a document: %v, %s", cite(id), ok, r.ID)
+		}
+	}
+}

@@ -123,6 +123,8 @@ func (l *Log) times(q question.Query, a *Answer) {
 		}
 		a.say("It started%s %s at %s.", again, phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
+	case r.State == record.Refused:
+		a.say("It was refused at %s, and has not started.", phrase.Clock(r.Refusal.Said.At))
 	case d != nil:
 		a.say("It has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
 	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:

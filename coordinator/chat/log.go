@@ -271,6 +271,9 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 			return out.Under(l.policyAt(id), r, h), ok
 		}
 	}
+	if r.Refusal == nil || max(r.Refusal.Said.Seq, 1) != id {
+		return decision.Record{}, false
+	}
 	return decision.Refused(r, l.numbers[d.job], 0)
 }
 

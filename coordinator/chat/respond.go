@@ -177,7 +177,7 @@ func (l *Log) matter(q question.Query) matter {
 			m.h, m.met = h, true
 		}
 	}
-	if m.met && m.h.Decision.Kind == "award" {
+	if m.met && m.h.Decision.Kind == "award" && max(m.h.Decision.Said.Seq, 1) == m.id {
 		m.site = m.h.Decision.Site
 	}
 	return m

@@ -178,6 +178,8 @@ func (l *Log) whyNot(q question.Query, a *Answer) {
 	case !m.met:
 	case !ok:
 		a.say("%s made no offer that counts: %s.", name(q.Site), m.none(q.Site))
+	case m.site == "" && m.h.Decision.Kind == "award" && m.h.Decision.Site == q.Site:
+		a.say("It was awarded to %s in round %d, before that.", name(q.Site), m.h.Round)
 	case m.site == "":
 		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), phrase.Clock(p.Start), phrase.Dollars(p.Terms.Total()))
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)

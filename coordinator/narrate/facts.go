@@ -37,7 +37,7 @@ func Facts(r record.JobRecord) []Fact {
 	f.add("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
 	if h, ok := hearing(r); ok {
 		for _, a := range h.Answers {
-			if p, won, ok := shown(h, a); ok && !won {
+			if p, won, ok := shown(h, a); ok && (!won || r.Award() == nil) {
 				f.option("site/"+a.Site, p, h.Round, a.Said)
 			}
 		}

@@ -176,7 +176,7 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 	}
 	d := Decision{Kind: "refuse", Said: from, Why: m.Why}
 	e.rec.State, e.rec.Refusal = Refused, &d
-	if e.last != nil {
+	if e.last != nil && e.last.decision.Kind == "" { // else no round refused it: it was cancelled, or its time was over
 		e.last.decide(d)
 	}
 }

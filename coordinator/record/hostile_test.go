@@ -114,3 +114,13 @@ func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
 		t.Errorf("it is sold again, and is %s, run %+v: %v", r.State, r.Run, p)
 	}
 }
+
+// A refusal between two rounds is none of theirs.
+func TestWhatARoundDecidedStaysWhenItsJobIsCancelled(t *testing.T) {
+	s, _, _ := sold()
+	s.refuse(protocol.Cancelled)
+	r, _ := s.book(Config{}).Job("a")
+	if h := r.Hearings[0]; h.Decision.Kind != "award" || h.Line.Kind != "award" || r.State != Refused || r.Award() != nil {
+		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.State, r.Award(), h.Decision, h.Line)
+	}
+}

@@ -138,9 +138,9 @@ type Run struct {
 }
 
 // Award returns the award that the job runs or ran by: the last one, if it was not
-// declined and did not lapse; or nil.
+// declined and did not lapse, and the job was not refused since; or nil.
 func (r JobRecord) Award() *Decision {
-	if n := len(r.Awards); n > 0 && r.Awards[n-1].Answer != "decline" && !r.Awards[n-1].Lapsed {
+	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && !r.Awards[n-1].Lapsed {
 		return &r.Awards[n-1]
 	}
 	return nil
