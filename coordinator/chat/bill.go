@@ -188,7 +188,7 @@ func (l *Log) billOf(r record.JobRecord, a *Answer) {
 	}
 	all.marked(a)
 	if len(all.ids) == 0 {
-		all.ids = l.matter(question.Query{Job: r.Job.ID}).cited()
+		all.ids = l.about(r, l.deciding(r)).cited()
 	}
 	all.figures(a, ofJob(r.Job.ID))
 	a.figure(ofJob(r.Job.ID), "ran-in", int64(all.jobs+all.pauses), "count", all.ids...)
@@ -354,7 +354,7 @@ func (l *Log) top(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
 	for _, r := range all[:n] {
 		v, shown, unit := value(r)
-		id := l.matter(question.Query{Job: r.Job.ID}).id
+		id := l.deciding(r)
 		a.row(name(r.Job.ID), shown, name(r.Job.Tenant), name(r.Run.Site), cite(id))
 		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
 		a.cite(id)

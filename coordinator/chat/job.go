@@ -14,11 +14,8 @@ import (
 
 // held says why a job waited, or still waits.
 func (l *Log) held(q question.Query, a *Answer) {
-	if q.Decision != 0 {
-		q = question.Query{Job: l.decisions[q.Decision].job}
-	}
-	m := l.matter(q)
-	r := m.rec
+	r := l.matter(q).rec
+	m, past := l.about(r, l.deciding(r)), l.past(r.Job.ID, r.Before)
 	wait, started := r.Wait()
 	switch {
 	case started:
@@ -30,7 +27,7 @@ func (l *Log) held(q question.Query, a *Answer) {
 	}
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
-	for _, id := range l.job(r.Job.ID).decisions {
+	for _, id := range past.decisions {
 		if d := l.decisions[id]; d.kind == "hold" {
 			if counts[d.why.Code]++; counts[d.why.Code] == 1 {
 				order = append(order, d.why.Code)
@@ -42,7 +39,7 @@ func (l *Log) held(q question.Query, a *Answer) {
 		a.say("It was held %s because %s.", phrase.Count(counts[code], "time", "times"), narrate.Because(protocol.Reason{Code: code}))
 		a.figure(ofJob(r.Job.ID), "held-"+string(code), int64(counts[code]), "count", a.Cites...)
 	}
-	for _, d := range l.job(r.Job.ID).declines {
+	for _, d := range past.declines {
 		a.say("At %s %s declined it: %s.", phrase.Clock(d.at), name(d.site), narrate.Because(d.why))
 	}
 	if d := r.Award(); d != nil {
@@ -51,7 +48,7 @@ func (l *Log) held(q question.Query, a *Answer) {
 	} else {
 		l.decided(m, a)
 	}
-	if len(order) == 0 && len(l.job(r.Job.ID).declines) == 0 && r.Refusal == nil {
+	if len(order) == 0 && len(past.declines) == 0 && r.Refusal == nil {
 		a.say("It was never held.")
 	}
 	if r.Late() {
@@ -77,7 +74,7 @@ func (l *Log) where(q question.Query, a *Answer) {
 	default:
 		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
 	}
-	if n := len(l.job(r.Job.ID).declines); n > 0 {
+	if n := len(l.past(r.Job.ID, r.Before).declines); n > 0 {
 		a.say("It was given back %s before.", phrase.Count(n, "time", "times"))
 	}
 }
@@ -217,7 +214,7 @@ func (l *Log) unable(q question.Query, a *Answer) {
 // history tells everything that was decided on a job.
 func (l *Log) history(q question.Query, a *Answer) {
 	r := l.matter(q).rec
-	h := l.job(r.Job.ID)
+	h := l.past(r.Job.ID, r.Before)
 	type event struct {
 		at   protocol.Time
 		text string
@@ -328,7 +325,7 @@ func (l *Log) ahead(q question.Query, a *Answer) {
 		}
 		n++
 		by[other.Job.Tenant] += other.Job.GPU()
-		a.cite(l.matter(question.Query{Job: other.Job.ID}).id)
+		a.cite(l.deciding(other))
 	}
 	a.say("%s held GPUs at %s at %s.", phrase.Count(n, "job", "jobs"), name(site), phrase.Clock(until-1))
 	a.figure("site/"+site, "jobs-ahead", int64(n), "count")

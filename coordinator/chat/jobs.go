@@ -41,7 +41,7 @@ func (l *Log) late(q question.Query, a *Answer) {
 	a.say("%d of %s that ended missed their deadline.", len(late), phrase.Count(len(all), "job", "jobs"))
 	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
 	for i, r := range late {
-		id := l.matter(question.Query{Job: r.Job.ID}).id
+		id := l.deciding(r)
 		a.cite(id)
 		by := r.Run.Ended.Sub(r.Job.Deadline)
 		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
@@ -65,7 +65,7 @@ func (l *Log) waits(q question.Query, a *Answer) {
 		first, _ := begun(r)
 		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.run.Site == q.Site) && within(q, first.run.Started) {
 			all = append(all, wait.Milliseconds())
-			a.cite(l.matter(question.Query{Job: r.Job.ID}).id)
+			a.cite(l.deciding(r))
 		}
 	}
 	if len(all) == 0 {
@@ -108,7 +108,7 @@ func (l *Log) pending(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}}
 	for i, r := range all {
 		gpu += r.Job.GPU()
-		d := l.lastDecision(r.Job.ID, at)
+		d := l.lastDecision(r, at)
 		a.cite(d.id)
 		if i < mostListed {
 			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
@@ -137,8 +137,8 @@ func (d decided) told() string {
 }
 
 // lastDecision returns the last decision on a job until an instant.
-func (l *Log) lastDecision(id protocol.JobID, at protocol.Time) (last decided) {
-	for _, n := range l.job(id).decisions {
+func (l *Log) lastDecision(r record.JobRecord, at protocol.Time) (last decided) {
+	for _, n := range l.past(r.Job.ID, r.Before).decisions {
 		if d := l.decisions[n]; d.at <= at {
 			last = d
 		}
@@ -148,11 +148,11 @@ func (l *Log) lastDecision(id protocol.JobID, at protocol.Time) (last decided) {
 
 // givenTo returns the site that a job was awarded to at an instant, or "".
 func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
-	d := l.lastDecision(r.Job.ID, at)
+	d := l.lastDecision(r, at)
 	if d.kind != "award" {
 		return ""
 	}
-	for _, x := range l.job(r.Job.ID).declines {
+	for _, x := range l.past(r.Job.ID, r.Before).declines {
 		if x.site == d.site && x.at >= d.at && x.at <= at { // another's clock may be ahead
 			return ""
 		}
@@ -171,7 +171,7 @@ func (l *Log) count(q question.Query, a *Answer) {
 		if concerns(q, r) && within(q, r.Job.Arrival) {
 			states[string(r.State)]++
 			by[key(q, r)]++
-			d := l.matter(question.Query{Job: r.Job.ID}).id
+			d := l.deciding(r)
 			a.cite(d)
 			if n++; n <= mostListed && q.By == "" {
 				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
@@ -238,7 +238,7 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 	all := append(stuck, others...)
 	a.Table = &Table{Head: []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}}
 	for i, x := range all {
-		d := l.lastDecision(x.r.Job.ID, l.last)
+		d := l.lastDecision(x.r, l.last)
 		a.cite(d.id)
 		if i < mostListed {
 			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
@@ -257,7 +257,7 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 // stands says why a job that has not ended cannot go on; "" if it can.
 func (l *Log) stands(r record.JobRecord) string {
 	_, runs := stintAt(r, l.last)
-	d := l.lastDecision(r.Job.ID, l.last)
+	d := l.lastDecision(r, l.last)
 	switch award := r.Award(); {
 	case r.State == record.Refused:
 		return "refused"

@@ -81,7 +81,7 @@ func TestOnlyTheCoordinatorAsksAJudge(t *testing.T) {
 			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
 		}
 	}
-	id := l.deciding("train-1")
+	id := l.deciding(l.known("train-1"))
 	if d, ok := l.Decision(id); !ok || d.Path != "rule" {
 		t.Errorf("%s went by %q; want the rule", cite(id), d.Path)
 	}

@@ -24,7 +24,7 @@ type Log struct {
 	decisions map[uint64]decided
 	order     []uint64 // of decisions, as they were said
 	sites     map[string]*site
-	jobs      map[protocol.JobID]*history
+	jobs      map[namesake]*history
 	tenants   map[string]bool
 	said      []protocol.Message // that the market said or heard
 	hints     map[place]*hint    // what a judge was asked
@@ -47,9 +47,16 @@ type decided struct {
 	at    protocol.Time
 	kind  string // "award", "hold", "refuse"
 	job   protocol.JobID
+	nth   int // of the jobs of that id, from 0
 	round uint64
 	site  string
 	why   protocol.Reason
+}
+
+// A namesake is a job: an id is given to several, each when the one before is over.
+type namesake struct {
+	id  protocol.JobID
+	nth int
 }
 
 // A history is what was said of one job beyond its record.
@@ -92,7 +99,7 @@ func New(totals []record.Totals) *Log {
 	return &Log{
 		book:   record.New(record.Config{All: true}),
 		totals: totals, decisions: make(map[uint64]decided), sites: make(map[string]*site),
-		jobs: make(map[protocol.JobID]*history), tenants: make(map[string]bool), numbers: make(map[protocol.JobID]int), hints: make(map[place]*hint),
+		jobs: make(map[namesake]*history), tenants: make(map[string]bool), numbers: make(map[protocol.JobID]int), hints: make(map[place]*hint),
 	}
 }
 
@@ -122,14 +129,14 @@ func (l *Log) Add(m protocol.Message) {
 	case protocol.Submit:
 		l.submit(b.Job)
 	case protocol.Award:
-		l.decide(decided{m.Seq, m.At, "award", b.Job, b.Round, m.To.Site(), b.Why})
+		l.decide(decided{id: m.Seq, at: m.At, kind: "award", job: b.Job, round: b.Round, site: m.To.Site(), why: b.Why})
 	case protocol.Hold:
-		l.decide(decided{m.Seq, m.At, "hold", b.Job, b.Round, b.Site, b.Why})
+		l.decide(decided{id: m.Seq, at: m.At, kind: "hold", job: b.Job, round: b.Round, site: b.Site, why: b.Why})
 	case protocol.Refuse:
-		l.decide(decided{m.Seq, m.At, "refuse", b.Job, 0, "", b.Why})
+		l.decide(decided{id: m.Seq, at: m.At, kind: "refuse", job: b.Job, why: b.Why})
 	case protocol.Decline:
 		// A site says it again until it is answered.
-		h := l.job(b.Job)
+		h := l.past(b.Job, l.book.Before(b.Job))
 		if !slices.ContainsFunc(h.declines, func(x decline) bool { return x.site == from && x.epoch == b.Epoch }) {
 			h.declines = append(h.declines, decline{m.At, from, b.Epoch, b.Why})
 		}
@@ -148,7 +155,6 @@ func (l *Log) Add(m protocol.Message) {
 
 func (l *Log) submit(j protocol.Job) {
 	l.tenants[j.Tenant] = true
-	l.job(j.ID)
 	if l.numbers[j.ID] == 0 {
 		l.numbers[j.ID] = len(l.numbers) + 1
 	}
@@ -158,21 +164,23 @@ func (l *Log) submit(j protocol.Job) {
 }
 
 func (l *Log) decide(d decided) {
-	d.id = max(d.id, 1)
+	d.id, d.nth = max(d.id, 1), l.book.Before(d.job)
 	l.decisions[d.id] = d
 	l.order = append(l.order, d.id)
 	if d.kind == "refuse" && d.why.Code == protocol.Duplicate {
 		return // of another submission under the job's id: nothing was decided on the job
 	}
-	h := l.job(d.job)
+	h := l.past(d.job, d.nth)
 	h.decisions = append(h.decisions, d.id)
 }
 
-func (l *Log) job(id protocol.JobID) *history {
-	if l.jobs[id] == nil {
-		l.jobs[id] = new(history)
+// past returns what was said of a job: of those of its id, the nth, from 0.
+func (l *Log) past(id protocol.JobID, nth int) *history {
+	of := namesake{id, nth}
+	if l.jobs[of] == nil {
+		l.jobs[of] = new(history)
 	}
-	return l.jobs[id]
+	return l.jobs[of]
 }
 
 func (l *Log) site(name string) *site {
@@ -227,24 +235,24 @@ func (l *Log) records() (all []record.JobRecord) {
 	return all
 }
 
-// decidedOn returns the job that a decision was about: of those of its id, the last
-// that was submitted by then.
+// decidedOn returns the job that a decision was about.
 func (l *Log) decidedOn(d decided) (r record.JobRecord) {
-	for i, x := range l.namesakes(d.job) {
-		if i == 0 || x.Submitted.At <= d.at {
-			r = x
-		}
+	if all := l.namesakes(d.job); d.nth < len(all) {
+		r = all[d.nth]
 	}
 	return r
 }
 
-// deciding returns the id of the decision that a job stands by: its last.
-func (l *Log) deciding(id protocol.JobID) uint64 {
-	h := l.jobs[id]
-	if h == nil || len(h.decisions) == 0 {
-		return 0
+// deciding returns the id of the decision that a job stands by: its award, or else its
+// last; 0 if there is none.
+func (l *Log) deciding(r record.JobRecord) uint64 {
+	if a := r.Award(); a != nil {
+		return max(a.Said.Seq, 1)
 	}
-	return h.decisions[len(h.decisions)-1]
+	if all := l.past(r.Job.ID, r.Before).decisions; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return 0
 }
 
 // Book returns the record of the run, with every round of every job in full.

@@ -159,20 +159,18 @@ type matter struct {
 // matter finds the job and the round that a query is about: the decision's, or
 // the one that the job stands by.
 func (l *Log) matter(q question.Query) matter {
-	m := matter{id: q.Decision}
-	round := uint64(0)
 	if q.Decision != 0 {
-		d := l.decisions[q.Decision]
-		m.rec, round = l.decidedOn(d), d.round
-	} else {
-		m.rec = l.known(q.Job)
-		m.id = l.deciding(q.Job)
-		if a := m.rec.Award(); a != nil {
-			m.id = a.Said.Seq
-		}
-		round = l.decisions[m.id].round
+		return l.about(l.decidedOn(l.decisions[q.Decision]), q.Decision)
 	}
-	for _, h := range m.rec.Hearings {
+	r := l.known(q.Job)
+	return l.about(r, l.deciding(r))
+}
+
+// about finds the round of a decision on a job: its last if no round came to it.
+func (l *Log) about(r record.JobRecord, decision uint64) matter {
+	m := matter{rec: r, id: decision}
+	round := l.decisions[decision].round
+	for _, h := range r.Hearings {
 		if h.Round == round || round == 0 {
 			m.h, m.met = h, true
 		}

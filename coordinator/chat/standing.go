@@ -154,7 +154,7 @@ func (l *Log) overflow(q question.Query, a *Answer) {
 			where[unstarted]++
 		}
 		any := false
-		for _, id := range l.job(r.Job.ID).decisions {
+		for _, id := range l.past(r.Job.ID, r.Before).decisions {
 			if d := l.decisions[id]; d.kind == "hold" {
 				holds[d.why.Code]++
 				any = true
@@ -162,7 +162,7 @@ func (l *Log) overflow(q question.Query, a *Answer) {
 		}
 		if any {
 			held++
-			a.cite(l.matter(question.Query{Job: r.Job.ID}).id)
+			a.cite(l.deciding(r))
 		}
 	}
 	home, waiting := where[q.Site], where[unstarted]

@@ -128,8 +128,8 @@ func soonest(r record.JobRecord) (best record.Priced, site string, h record.Hear
 
 // immediate says what the earliest start would have cost.
 func (l *Log) immediate(q question.Query, a *Answer) {
-	q.Job, q.Decision = l.matter(q).rec.Job.ID, 0
-	m := l.matter(q)
+	r := l.matter(q).rec
+	m := l.about(r, l.deciding(r))
 	p, site, h, ok := soonest(m.rec)
 	a.cite(h.Decision.Said.Seq)
 	a.cite(m.id)

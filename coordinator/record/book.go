@@ -148,6 +148,14 @@ func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
 	return e.record(), true
 }
 
+// Before returns how many jobs an id was given to before the last.
+func (b *Book) Before(id protocol.JobID) int {
+	if e := b.jobs[id]; e != nil {
+		return e.rec.Before
+	}
+	return 0
+}
+
 // Namesakes returns all jobs that an id was given to, oldest first.
 func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
 	for e := b.jobs[id]; e != nil; e = e.before {

@@ -27,6 +27,7 @@ func (b *Book) submit(from Origin, s protocol.Submit) {
 func (b *Book) again(id protocol.JobID) {
 	if e := b.jobs[id]; e != nil && e.next != nil && e.over() {
 		b.jobs[id] = &entry{rec: *e.next, before: e}
+		b.jobs[id].rec.Before = e.rec.Before + 1
 	}
 }
 

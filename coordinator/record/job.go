@@ -32,6 +32,7 @@ type JobRecord struct {
 	Job       protocol.Job
 	Submitted Origin
 	State     State
+	Before    int // how many jobs its id was given to before it
 
 	Rounds   []Line     // every round it was called in, oldest first
 	Hearings []Hearing  // those of them that are kept in full, oldest first
