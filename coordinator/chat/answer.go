@@ -51,6 +51,10 @@ func (a *Answer) say(format string, args ...any) {
 }
 
 func (a *Answer) figure(subject, name string, value int64, unit string, from ...string) {
+	none := func(id string) bool { return id == "" }
+	if slices.ContainsFunc(from, none) {
+		from = slices.DeleteFunc(slices.Clone(from), none)
+	}
 	a.Figures = append(a.Figures, Figure{subject, name, value, unit, from})
 }
 

@@ -81,6 +81,8 @@ func (l *Log) arbitration(q question.Query, a *Answer) {
 	h := l.hints[place{m.h.Round, m.rec.Job.ID}]
 	more, judged := l.extra(m.rec.Job.ID, m.h.Round, m.h.Decision)
 	switch {
+	case m.id == 0:
+		a.say("Nothing was decided on job %s.", name(m.rec.Job.ID))
 	case judged:
 		a.say("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
 			name(m.site), phrase.Count(len(h.ask.Choices), "option", "options"), phrase.Dollars(more))

@@ -285,5 +285,10 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 	return decision.Refused(r, l.numbers[d.job], 0)
 }
 
-// cite returns an id as people see it.
-func cite(id uint64) string { return decision.ID(id) }
+// cite returns an id as people see it; "" of no decision.
+func cite(id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	return decision.ID(id)
+}

@@ -369,6 +369,31 @@ func TestHoursAheadMayBePastTheRecord(t *testing.T) {
 	}
 }
 
+// What nothing was decided on yet cites no decision, and not the first of the run.
+func TestAJobOfNoDecisionCitesNone(t *testing.T) {
+	s := day()
+	s.say(protocol.Coordinator, protocol.Judge, protocol.Ask{Round: 2, Job: "train-1", Choices: []protocol.Choice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
+	l := s.log()
+	for q, column := range map[string]int{"which jobs wait now": 4, "stuck jobs": 5, "how many jobs ran": 4} {
+		a := l.Ask(q)
+		there := false
+		for _, row := range a.Table.Rows {
+			if row[0] == "eval-3" {
+				there = true
+				if row[column] != "" {
+					t.Errorf("%s: %q; want no decision", q, row)
+				}
+			}
+		}
+		if !there {
+			t.Errorf("%s: %q; want eval-3 among them", q, a.Table.Rows)
+		}
+	}
+	if a := l.Ask("was eval-3 arbitrated"); len(a.Cites) > 0 || strings.Contains(strings.Join(a.Text, " "), "D-1") {
+		t.Errorf("arbitration: %q", a.Text)
+	}
+}
+
 // Each job that an id was given to counts, and each decision is about its own.
 func TestAnIDThatWasGivenAgainNamesTheLast(t *testing.T) {
 	s := &stage{now: noon}

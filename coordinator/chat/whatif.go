@@ -140,8 +140,8 @@ func (l *Log) immediate(q question.Query, a *Answer) {
 	a.assume("the earliest start offered in the first round that had offers; tenants do not bid here")
 	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
 		name(m.rec.Job.ID), phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Money), kg(p.Carbon))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(max(h.Decision.Said.Seq, 1)))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(max(h.Decision.Said.Seq, 1)))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Said.Seq))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(h.Decision.Said.Seq))
 	if m.site == "" {
 		return
 	}
