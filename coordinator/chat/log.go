@@ -255,6 +255,13 @@ func (l *Log) deciding(r record.JobRecord) uint64 {
 	return 0
 }
 
+// About returns the job that a decision was about; false if there is no decision of
+// that number, or nobody knows of its job.
+func (l *Log) About(id uint64) (record.JobRecord, bool) {
+	r := l.decidedOn(l.decisions[id])
+	return r, r.Job.ID != ""
+}
+
 // Book returns the record of the run, with every round of every job in full.
 // It is the Log's own: read it, and add to the Log.
 func (l *Log) Book() *record.Book { return l.book }

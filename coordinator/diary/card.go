@@ -32,7 +32,7 @@ func (d *Diary) Card(id string) (Card, bool) {
 		c.Others = append(c.Others, d.entries[k])
 	}
 	var known bool
-	if c.Record, known = d.log.Book().Job(e.Job); !known {
+	if c.Record, known = d.log.About(n); !known {
 		return c, true
 	}
 	k := slices.IndexFunc(c.Record.Hearings, func(h record.Hearing) bool { return h.Round == e.Round && e.Round != 0 })

@@ -18,7 +18,7 @@ import (
 // A Drawing names a chart and what it is of.
 type Drawing struct {
 	Chart    string         // one of Charts
-	Decision string         // of "offers": "D-14"
+	Decision string         // of "offers": "D-14"; of "job", to tell one of several of an id
 	Job      protocol.JobID // of "job", and of "offers" instead of a decision
 	At       protocol.Time  // of forecasts; 0 is the end of the record
 	Question string         // of "answer"
@@ -49,7 +49,7 @@ func (d *Diary) Draw(w Drawing) (scene.Chart, error) {
 	case "offers":
 		return d.offers(w)
 	case "job":
-		return d.job(w.Job)
+		return d.job(w)
 	case "day":
 		return d.day(), nil
 	case "carbon", "price":
@@ -219,10 +219,27 @@ func (s *site) intensity(from, to protocol.Time) []float64 {
 	return values
 }
 
-func (d *Diary) job(id protocol.JobID) (scene.Chart, error) {
-	life := d.jobs[id]
-	r, ok := d.log.Book().Job(id)
-	if !ok || life == nil {
+// lived returns a job's record and its life: of several of an id the one that the
+// decision was about, or else the last.
+func (d *Diary) lived(w Drawing) (record.JobRecord, *life) {
+	r, _ := d.log.Book().Job(w.Job)
+	if n, ok := d.number(w.Decision); ok {
+		if x, known := d.log.About(n); known && x.Job.ID == w.Job {
+			r = x
+		}
+	}
+	for _, l := range slices.Backward(d.lives) {
+		if l.id == w.Job && l.submitted == r.Submitted.At {
+			return r, l
+		}
+	}
+	return r, d.jobs[w.Job]
+}
+
+func (d *Diary) job(w Drawing) (scene.Chart, error) {
+	id := w.Job
+	r, life := d.lived(w)
+	if life == nil || r.Job.ID == "" {
 		return nil, fmt.Errorf("diary: no job %q is in this run", phrase.Clean(string(id)))
 	}
 	run := life.last()

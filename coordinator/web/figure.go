@@ -52,7 +52,7 @@ func address(w diary.Drawing) template.URL {
 
 // ofCard returns the charts of a decision.
 func ofCard(d *diary.Diary, c diary.Card, width float64) (all []figure) {
-	for _, w := range []diary.Drawing{{Chart: "offers", Decision: c.ID}, {Chart: "job", Job: c.Job}} {
+	for _, w := range []diary.Drawing{{Chart: "offers", Decision: c.ID}, {Chart: "job", Job: c.Job, Decision: c.ID}} {
 		if f, err := newFigure(d, w, width); err == nil {
 			all = append(all, f)
 		}

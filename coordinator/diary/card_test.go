@@ -1,0 +1,43 @@
+package diary_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A decision's card is of the job that it was on, where its id was given to another
+// since.
+func TestACardIsOfItsOwnJob(t *testing.T) {
+	s := &stage{now: 1_649_851_200_000, mouths: make(map[protocol.Party]*protocol.Mouth), d: diary.New(nil)}
+	for n, site := range []string{"oslo", "lyon"} {
+		round, agent := uint64(n+1), protocol.Agent(site)
+		j := protocol.Job{ID: "nightly", GPUs: n + 1, Share: 1000, Arrival: s.now, Run: time.Hour, Deadline: s.now.Add(4 * time.Hour)}
+		o := protocol.Option{Start: s.now, Finish: s.now.Add(time.Hour), Model: "V100"}
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.say(protocol.Coordinator, "", protocol.Call{Round: round, Closes: s.now.Add(time.Hour), Jobs: []protocol.Job{j}})
+		s.say(agent, protocol.Coordinator, protocol.Offer{Round: round, Jobs: []protocol.Menu{{Job: j.ID, Options: []protocol.Option{o}}}})
+		s.say(protocol.Coordinator, agent, protocol.Award{Round: round, Job: j.ID, Epoch: round, Option: o})
+		s.say(agent, protocol.Coordinator, protocol.Accept{Job: j.ID, Epoch: round, Start: o.Start})
+		s.now = s.now.Add(time.Hour)
+		s.say(agent, protocol.Coordinator, protocol.Done{Job: j.ID, Epoch: round, Started: s.now.Add(-time.Hour), Ended: s.now, Energy: 7})
+		s.say(protocol.Coordinator, "", protocol.Settled{Job: j.ID, Site: site})
+		s.now = s.now.Add(24 * time.Hour)
+	}
+	_, last := s.d.Span()
+	for n, e := range s.d.Until(last, 0, 10) { // the newest first
+		site, gpus := []string{"lyon", "oslo"}[n], 2-n
+		c, ok := s.d.Card(e.ID)
+		if !ok || c.Hearing == nil || c.Record.Job.GPUs != gpus || c.Record.Run == nil || c.Record.Run.Site != site {
+			t.Errorf("Card(%s): %v, round %v, %+v; want the job of %d GPUs that ran at %s", e.ID, ok, c.Hearing, c.Record, gpus, site)
+		}
+		chart, err := s.d.Draw(diary.Drawing{Chart: "job", Job: e.Job, Decision: e.ID})
+		l, lines := chart.(scene.Lines)
+		if err != nil || !lines || len(l.Bands) != 2 || l.Bands[1].Name != "runs at "+site {
+			t.Errorf("the chart of %s: %v, %+v; want it to run at %s", e.ID, err, l.Bands, site)
+		}
+	}
+}
