@@ -71,3 +71,13 @@ func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 		}
 	}
 }
+
+// A federation does not tell its coordinator when a job starts: what a site accepted may
+// run by now.
+func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
+	s, _ := unanswered()
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	s.now = s.now.Add(30 * time.Minute)
+	s.hello("oslo")
+	holds(t, s.log(), "why did train-1 wait", "when it did is known when it is over", "has not started")
+}

@@ -22,6 +22,8 @@ func (l *Log) held(q question.Query, a *Answer) {
 		first, _ := begun(r)
 		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), phrase.Span(wait), phrase.Clock(r.Job.Arrival), phrase.Clock(first.run.Started), name(first.run.Site))
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
+	case r.Run != nil:
+		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(r.Run.Site), name(r.Job.ID), phrase.Clock(r.Run.Started))
 	default:
 		a.say("Job %s has not started; its state at the end of the record is %s.", name(r.Job.ID), r.State)
 	}
@@ -69,6 +71,8 @@ func (l *Log) where(q question.Query, a *Answer) {
 		a.say("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", name(r.Job.ID), name(r.Run.Site), phrase.Clock(r.Run.Started))
 	case r.Run != nil:
 		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), phrase.Clock(r.Run.Started))
+	case rested(r):
+		a.say("The rest of job %s waits to be sold.", name(r.Job.ID))
 	case r.Award() != nil:
 		a.say("Job %s was awarded to %s and has not been launched.", name(r.Job.ID), name(r.Award().Site))
 	default:
@@ -77,6 +81,11 @@ func (l *Log) where(q question.Query, a *Answer) {
 	if n := len(l.past(r.Job.ID, r.Before).declines); n > 0 {
 		a.say("It was given back %s before.", phrase.Count(n, "time", "times"))
 	}
+}
+
+// rested reports whether a job was paused, and nobody was given its rest.
+func rested(r record.JobRecord) bool {
+	return len(r.Parts) > 0 && r.State == record.Waiting
 }
 
 // paused tells of the parts of a job that ended in a pause.
@@ -122,6 +131,10 @@ func (l *Log) times(q question.Query, a *Answer) {
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case r.State == record.Refused:
 		a.say("It was refused at %s, and has not started.", phrase.Clock(r.Refusal.Said.At))
+	case rested(r):
+		a.say("Its rest waits to be sold.")
+	case d != nil && len(r.Parts) > 0:
+		a.say("Its rest has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
 	case d != nil:
 		a.say("It has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
 	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:

@@ -108,12 +108,12 @@ func (l *Log) pending(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}}
 	for i, r := range all {
 		gpu += r.Job.GPU()
-		d := l.lastDecision(r, at)
+		d, why := l.standing(r, at)
 		a.cite(d.id)
 		if i < mostListed {
 			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
 			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.GPU()), "thousandths")
-			a.row(name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), d.told())
+			a.row(name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), why)
 		}
 	}
 	a.say("%s, for %s GPUs in all.", phrase.Count(len(all), "job was waiting", "jobs were waiting"), phrase.Thousandths(gpu))
@@ -146,7 +146,18 @@ func (l *Log) lastDecision(r record.JobRecord, at protocol.Time) (last decided) 
 	return last
 }
 
-// givenTo returns the site that a job was awarded to at an instant, or "".
+// standing returns the last decision on a job until an instant, and in a few words how
+// the job stood by it.
+func (l *Log) standing(r record.JobRecord, at protocol.Time) (decided, string) {
+	d := l.lastDecision(r, at)
+	if d.kind == "award" && l.givenTo(r, at) == "" {
+		return d, "waits to be sold again"
+	}
+	return d, d.told()
+}
+
+// givenTo returns the site that a job was awarded to at an instant, or "": it may have
+// been given back since, or paused.
 func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
 	d := l.lastDecision(r, at)
 	if d.kind != "award" {
@@ -154,6 +165,11 @@ func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
 	}
 	for _, x := range l.past(r.Job.ID, r.Before).declines {
 		if x.site == d.site && x.at >= d.at && x.at <= at { // another's clock may be ahead
+			return ""
+		}
+	}
+	for _, x := range stints(r) {
+		if x.over && x.run.Ended <= at && x.cite() == cite(d.id) {
 			return ""
 		}
 	}
@@ -238,11 +254,11 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 	all := append(stuck, others...)
 	a.Table = &Table{Head: []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}}
 	for i, x := range all {
-		d := l.lastDecision(x.r, l.last)
+		d, why := l.standing(x.r, l.last)
 		a.cite(d.id)
 		if i < mostListed {
 			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
-			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), d.told())
+			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), why)
 		}
 	}
 	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), map[bool]string{true: "is", false: "are"}[len(stuck) == 1])

@@ -92,6 +92,14 @@ func TestAJobWhoseRestWaitsIsToldAsItStands(t *testing.T) {
 			t.Errorf("%s: %s %q; want %q in it", q, a.Kind, a.Text, says)
 		}
 	}
+	holds(t, l, "where is halved now", "The rest of job halved waits to be sold", "not been launched")
+	holds(t, l, "when did halved start", "Its rest waits to be sold", "plans to start")
+	if a := l.Ask("which jobs wait now"); len(a.Table.Rows) != 1 || a.Table.Rows[0][5] != "waits to be sold again" {
+		t.Errorf("which jobs wait now: %q", a.Table.Rows)
+	}
+	if a := l.Ask("which jobs are waiting at oslo"); figure(t, a, "run", "waiting") != 0 {
+		t.Errorf("waiting at oslo: %q; want none, as it was given to nobody", a.Table.Rows)
+	}
 	if got := figure(t, l.Ask("free gpus at 13:20"), "site/oslo", "free-V100"); got != 6000 {
 		t.Errorf("while a part runs at oslo, %d are free there; want 6000", got)
 	}
