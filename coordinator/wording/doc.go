@@ -61,6 +61,12 @@ func winner(d decision.Record) string {
 	return siteOf(d, decision.Fact{Subject: *d.Winner})
 }
 
+// over reports whether a decision ended its job, which no site was to run: it is not
+// called again.
+func over(d decision.Record) bool {
+	return d.Winner == nil && !slices.ContainsFunc(d.Facts, func(f decision.Fact) bool { return f.Subject == "decision" && f.Metric == "until" })
+}
+
 func schemaOf(v any) json.RawMessage {
 	s, err := json.Marshal(v)
 	if err != nil {

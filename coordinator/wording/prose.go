@@ -17,6 +17,8 @@ func Prose(d decision.Record) Request {
 	fmt.Fprintf(&list, "Decision %s on job %s.\n", d.ID, d.Job.ID)
 	if won := winner(d); won != "" {
 		fmt.Fprintf(&list, "It goes to %s.\n", won)
+	} else if over(d) {
+		list.WriteString("It ends.\n")
 	}
 	for _, f := range d.Facts {
 		about := f.Subject
@@ -117,6 +119,9 @@ func printed(d decision.Record, text string) (string, error) {
 		if slices.Contains(winning, strings.ToLower(word)) && slices.ContainsFunc(sites(d), func(s string) bool { return named[s] && s != won }) {
 			return "", fmt.Errorf("wording: %q is said of a site that did not win", word)
 		}
+		if over(d) && slices.Contains(goingOn, strings.ToLower(word)) {
+			return "", fmt.Errorf("wording: %q is said of a job that is over", word)
+		}
 	}
 	for _, m := range reference.FindAllStringSubmatch(text, -1) {
 		i := slices.IndexFunc(d.Facts, func(f decision.Fact) bool { return f.ID == m[1] })
@@ -166,6 +171,9 @@ time to together total under until wait waits was were what when where which wil
 
 // winning are words that say who won.
 var winning = []string{"gets", "gives", "goes", "placed", "runs", "winner", "wins"}
+
+// goingOn are words that say that a job will run.
+var goingOn = []string{"again", "begin", "begins", "gets", "goes", "plan", "planned", "plans", "runs", "start", "starts", "takes", "until", "wait", "waits", "will", "winner", "wins"}
 
 func sorted(words string) []string {
 	all := strings.Fields(words)

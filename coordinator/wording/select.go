@@ -40,9 +40,12 @@ func lines(d decision.Record) (all []string) {
 		}
 	}
 	won := winner(d)
-	if why := ref("decision", "reason"); won != "" {
+	switch why := ref("decision", "reason"); {
+	case won != "":
 		say("%s: the job goes to %s, because %s.", d.ID, won, why)
-	} else {
+	case over(d):
+		say("%s: the job ends, because %s.", d.ID, why)
+	default:
 		say("%s: the job is to wait, because %s.", d.ID, why)
 	}
 	say("It is called again by %s.", ref("decision", "until"))
@@ -60,7 +63,9 @@ func lines(d decision.Record) (all []string) {
 			say("%s is out of it, because %s.", b.Site, ref(b.ID, "reason"))
 		}
 	}
-	say("The job is to end by %s.", ref("job", "deadline"))
+	if !over(d) {
+		say("The job is to end by %s.", ref("job", "deadline"))
+	}
 	say("The round places %s jobs at a cost of %s; the bound is %s.", ref("round", "jobs"), ref("round", "primal"), ref("round", "bound"))
 	return all
 }

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/decision"
+	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 const records = 1000
@@ -254,6 +257,25 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			t.Errorf("%s: the open check sees %d of %d", pl.name, open, tried)
 		case pl.refs && refs < tried:
 			t.Errorf("%s: the references check sees %d of %d", pl.name, refs, tried)
+		}
+	}
+}
+
+// A job that is refused does not wait: neither a ready sentence nor a model says so.
+func TestARefusalIsNotToldAsAWait(t *testing.T) {
+	book := record.New(record.Config{All: true})
+	j := protocol.Job{ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+	submitter, coordinator := protocol.Mouth{Who: protocol.Submitter}, protocol.Mouth{Who: protocol.Coordinator}
+	book.Add(submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+	book.Add(coordinator.Say(noon, protocol.Submitter, protocol.Refuse{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	r, _ := book.Job("j")
+	d, _ := decision.Refused(r, 1, 0)
+	if got, want := Ready(d), d.ID+": the job ends, because it was cancelled."; len(got) != 1 || got[0] != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+	for _, lie := range []string{"The job waits because {{R1}}.", "The job is called again.", "The job starts by {{F4}}."} {
+		if got, err := Worded(d, prose(lie)); err == nil {
+			t.Errorf("%q is told", got)
 		}
 	}
 }
