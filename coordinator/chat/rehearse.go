@@ -166,9 +166,10 @@ func (l *Log) unbound(q question.Query, a *Answer) {
 	}
 }
 
-// change prints how far a value lies from another, and notes it: "+3.1 %".
+// change prints how far a value lies from another, and notes it: "+3.1 %". Of nothing
+// or less, as a cost is where prices are negative, there are no parts.
 func (a *Answer) change(what string, now, was float64) string {
-	if was == 0 {
+	if was <= 0 {
 		return "not comparable"
 	}
 	by := int64(math.Round(1000 * (now/was - 1)))

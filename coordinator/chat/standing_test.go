@@ -87,6 +87,19 @@ func TestADayIsComparedWithTheOneBefore(t *testing.T) {
 	}
 }
 
+// Where prices were negative, half of what was earned is no half of a cost.
+func TestNothingIsInPartsOfACostBelowNothing(t *testing.T) {
+	for _, tc := range []struct {
+		now, was float64
+		want     string
+	}{{5, 10, "-50.0 %"}, {-5, 10, "-150.0 %"}, {-5, -10, "not comparable"}, {5, -10, "not comparable"}, {5, 0, "not comparable"}} {
+		a := &Answer{}
+		if got := a.change("cost", tc.now, tc.was); got != tc.want || (len(a.Figures) > 0) != strings.Contains(got, "%") {
+			t.Errorf("%v against %v: %q, %v; want %q", tc.now, tc.was, got, a.Figures, tc.want)
+		}
+	}
+}
+
 // A site that gives up what it had taken is told, with what its place cost and
 // what the next one did; before that nobody is said to have been preempted.
 func TestWhatIsLostIsToldWithItsPrice(t *testing.T) {
