@@ -37,9 +37,11 @@ func (l *Log) dayBefore(q question.Query, a *Answer) {
 		a.say("One day is compared with the one before; that is %s.", phrase.Span(q.To.Sub(q.From)))
 		return
 	}
-	if q.To > l.last+1 {
-		q.To = l.last + 1
-		a.assume("the record ends at " + phrase.Clock(l.last) + ", so both days count up to that hour")
+	if q.To > l.last+1 { // what sites drew is told by whole hours
+		if q.To = l.last.Floor(time.Hour); q.To <= q.From {
+			q.To = l.last + 1
+		}
+		a.assume("the record ends at " + phrase.Clock(l.last) + ", so both days count up to " + phrase.Clock(q.To))
 	}
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)

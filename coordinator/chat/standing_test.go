@@ -87,6 +87,25 @@ func TestADayIsComparedWithTheOneBefore(t *testing.T) {
 	}
 }
 
+// Both days are counted up to the same hour, idle draw too, which of the hour that is not
+// over is not told yet.
+func TestADayThatIsNotOverIsComparedByWholeHours(t *testing.T) {
+	midnight := noon.Add(-12 * time.Hour)
+	s := &stage{now: midnight}
+	s.hello("oslo")
+	for h := range 37 {
+		s.now = midnight.Add(time.Duration(h+1) * time.Hour)
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: s.now.Add(-time.Hour), Total: 7, Idle: protocol.Bill{IT: 7, Energy: 7, Carbon: 1000}})
+	}
+	s.now = s.now.Add(40 * time.Minute)
+	s.call(9)
+	a := s.log().Ask("compare with yesterday")
+	was, is := figure(t, a, "day/2022-04-13", "carbon"), figure(t, a, "day/2022-04-14", "carbon")
+	if was != 13_000 || is != 13_000 || !strings.Contains(a.Read, "count up to 14 Apr 13:00") {
+		t.Errorf("%d against %d; want 13 hours of both: %s", is, was, a.Read)
+	}
+}
+
 // Where prices were negative, half of what was earned is no half of a cost.
 func TestNothingIsInPartsOfACostBelowNothing(t *testing.T) {
 	for _, tc := range []struct {
