@@ -90,7 +90,7 @@ func (d *Diary) observe(m protocol.Message) {
 	case protocol.Meter:
 		s := d.site(from)
 		s.meters = append(s.meters, meter{m.At, b.Hour, b.Total})
-		d.spend(m.At, b.Idle, false)
+		d.spend(m.At, b.Idle, 1, false)
 	}
 }
 
@@ -101,15 +101,18 @@ func (d *Diary) site(name string) *site {
 	return d.sites[name]
 }
 
-func (d *Diary) spend(at protocol.Time, b protocol.Bill, late bool) {
+// spend adds a bill to the sums, or takes one back: times is 1 or -1.
+func (d *Diary) spend(at protocol.Time, b protocol.Bill, times int64, late bool) {
 	var s spent
 	if n := len(d.spent); n > 0 {
 		s = d.spent[n-1]
 	}
 	s.at = max(s.at, min(at, d.last)) // one wrong clock does not put off what others say after it
-	s.energy, s.carbon, s.money = s.energy+b.Energy, s.carbon+b.Carbon, s.money+b.Money
+	s.energy += b.Energy * protocol.Millijoules(times)
+	s.carbon += b.Carbon * protocol.Milligrams(times)
+	s.money += b.Money * protocol.Microdollars(times)
 	if late {
-		s.late++
+		s.late += int(times)
 	}
 	d.spent = append(d.spent, s)
 }

@@ -33,6 +33,8 @@ type term struct {
 	taken   bool // its site accepted it
 	lapsed  bool // its site did not answer in time
 	done    bool // its bill was counted
+	bill    protocol.Bill
+	late    bool // it ended its job, after the deadline
 	left    bool // it ended in a pause, and the rest is to be sold
 }
 
@@ -116,6 +118,9 @@ func (d *Diary) live(m protocol.Message) {
 			d.again(b.Job)
 			if l := d.jobs[b.Job]; l != nil {
 				l.refused = m.At
+				if x := l.last(); b.Why.Code == protocol.BadTerms && x.done { // nobody believed its bill
+					d.spend(m.At, x.bill, -1, x.late)
+				}
 			}
 		}
 	case protocol.Accept:
@@ -184,7 +189,8 @@ func (d *Diary) over(m protocol.Message, b protocol.Done) {
 	}
 	x.done, x.left, x.end = true, b.Left > 0, b.Ended
 	x.starts(m.At, b.Started)
-	d.spend(m.At, protocol.Bill{Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}, b.Left == 0 && b.Ended > d.jobs[b.Job].deadline)
+	x.bill, x.late = protocol.Bill{Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}, b.Left == 0 && b.Ended > d.jobs[b.Job].deadline
+	d.spend(m.At, x.bill, 1, x.late)
 }
 
 // at returns the state of a job at an instant: "", "waiting", "planned",

@@ -58,3 +58,20 @@ func TestAnAwardThatIsNotAnsweredLapses(t *testing.T) {
 		t.Errorf("a hold of a job that is taken: %s; want %s", got, want)
 	}
 }
+
+// A bill that the market did not believe is in no sum.
+func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
+	for _, left := range []time.Duration{0, time.Hour} {
+		s := sold()
+		s.award("oslo", 1)
+		before := s.d.At(s.now)
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{
+			Job: "j", Epoch: 1, Started: s.now, Ended: s.now.Add(48 * time.Hour), Energy: 7, Carbon: 7, Money: -7, Left: left,
+		})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "j", Why: protocol.Reason{Code: protocol.BadTerms}})
+		now := s.d.At(s.now)
+		if now.Refused != 1 || now.Late != 0 || now.Energy != before.Energy || now.Carbon != before.Carbon || now.Money != before.Money {
+			t.Errorf("with %v left: %+v; want as before: %+v", left, now, before)
+		}
+	}
+}

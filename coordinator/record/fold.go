@@ -171,6 +171,9 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
 		return
 	}
+	if m.Why.Code == protocol.BadTerms {
+		b.unpart(e)
+	}
 	if e.rec.State != Waiting && !b.takeBack(e, m.Why.Code) {
 		b.wrong("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
 		return
@@ -204,6 +207,17 @@ func (b *Book) takeBack(e *entry, why protocol.Code) bool {
 	}
 	e.rec.Run = nil
 	return true
+}
+
+// unpart takes a part of a run back that cannot be as its site reports it.
+func (b *Book) unpart(e *entry) {
+	n := len(e.rec.Parts) - 1
+	if n < 0 || e.rec.Run != nil || e.rec.Parts[n].Settlement != (Origin{}) {
+		return
+	}
+	s := b.site(e.rec.Parts[n].Site)
+	s.Jobs = less(s.Jobs, e.rec.Parts[n].Cost)
+	e.rec.Parts = e.rec.Parts[:n]
 }
 
 func (e *entry) decide(round uint64, d Decision) {

@@ -50,6 +50,7 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 	for _, lie := range []protocol.Done{
 		{Energy: math.MinInt64}, {Energy: math.MaxInt64}, {IT: -1}, {Carbon: math.MaxInt64}, {Money: math.MinInt64}, {Started: noon + 1},
 		{Energy: 1000, Ended: noon + 1<<50}, // as if it were proper; the market knows that it is not
+		{Energy: 1000, Left: 1 << 60},
 	} {
 		s, _, epoch := sold()
 		s.accept(epoch)
@@ -59,7 +60,7 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 		s.say("agent/oslo", protocol.Coordinator, protocol.Meter{Hour: noon, Total: math.MinInt64, Idle: protocol.Bill{Energy: math.MaxInt64}})
 		b := s.book(Config{})
 		r, _ := b.Job("a")
-		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Bill{}) || o.Idle != (protocol.Bill{}) || o.Metered != 0 {
+		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Bill{}) || o.Idle != (protocol.Bill{}) || o.Metered != 0 {
 			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.State, r.Run, o)
 		}
 		if p := b.Check(nil); len(p) > 0 {
