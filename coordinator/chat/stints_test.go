@@ -104,3 +104,13 @@ func TestAJobWhoseRestWaitsIsToldAsItStands(t *testing.T) {
 		t.Errorf("while a part runs at oslo, %d are free there; want 6000", got)
 	}
 }
+
+// The last award of a job that was paused is of its rest, which costs less than the whole
+// because it is less.
+func TestWhatAPauseLeftIsNotHeldAgainstTheWhole(t *testing.T) {
+	l := paused().log()
+	holds(t, l, "what did waiting save for resumes", "its parts were sold one by one", "saved job")
+	if a := l.Ask("what did waiting save"); figure(t, a, "run", "jobs") != 0 {
+		t.Errorf("%q; want no job that was paused", a.Text)
+	}
+}

@@ -149,11 +149,12 @@ func (l *Log) immediate(q question.Query, a *Answer) {
 	a.say("It was awarded %s from %s for %s.", name(m.site), phrase.Clock(won.Start), phrase.Dollars(won.Terms.Total()))
 }
 
-// saving returns what the awarded option was cheaper than the earliest start.
+// saving returns what the awarded option was cheaper than the earliest start. The last
+// award of a job that was paused is of its rest alone.
 func (l *Log) saving(r record.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
 	d := r.Award()
 	p, _, h, found := soonest(r)
-	if d == nil || !found {
+	if d == nil || !found || len(r.Parts) > 0 {
 		return 0, 0, 0, 0, false
 	}
 	return p.Terms.Total() - d.Option.Terms.Total(), p.Carbon - d.Option.Carbon, h.Decision.Said.Seq, d.Said.Seq, true
@@ -167,6 +168,8 @@ func (l *Log) saved(q question.Query, a *Answer) {
 		cost, carbon, first, award, ok := l.saving(r)
 		a.cite(first, award)
 		switch {
+		case len(r.Parts) > 0:
+			a.say("That is not known: job %s was paused, and its parts were sold one by one.", name(r.Job.ID))
 		case !ok:
 			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
 		case cost >= 0:

@@ -291,3 +291,16 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 		t.Errorf("want %q in\n%s", want, &got)
 	}
 }
+
+// The award of a rest is not held against what the whole job was offered for.
+func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
+	r, _ := deferred().book.Job("train-42")
+	h, _ := hearing(r)
+	if len(whyNow(r, h)) != 1 {
+		t.Fatal("the story tells of no earlier start")
+	}
+	r.Parts = []record.Run{{Site: "lyon"}}
+	if got := whyNow(r, h); len(got) > 0 {
+		t.Errorf("of a rest: %q", got)
+	}
+}
