@@ -81,3 +81,22 @@ func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
 	s.hello("oslo")
 	holds(t, s.log(), "why did train-1 wait", "when it did is known when it is over", "has not started")
 }
+
+// A job that was evicted ran before, so that it has not started is not told of it.
+func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
+	for _, end := range []protocol.Body{
+		nil, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}},
+	} {
+		s, _ := unanswered()
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+		s.now = s.now.Add(2 * time.Hour)
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+		if end != nil {
+			s.say(protocol.Coordinator, protocol.Submitter, end)
+		}
+		l := s.log()
+		for _, q := range []string{"why did train-1 wait", "when did train-1 start", "how long did train-1 wait"} {
+			holds(t, l, q, "", "not started")
+		}
+	}
+}

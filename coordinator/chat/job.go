@@ -24,6 +24,8 @@ func (l *Log) held(q question.Query, a *Answer) {
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 	case r.Run != nil:
 		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(r.Run.Site), name(r.Job.ID), phrase.Clock(r.Run.Started))
+	case mayHaveRun(r):
+		a.say("The state of job %s at the end of the record is %s.", name(r.Job.ID), r.State)
 	default:
 		a.say("Job %s has not started; its state at the end of the record is %s.", name(r.Job.ID), r.State)
 	}
@@ -83,6 +85,14 @@ func (l *Log) where(q question.Query, a *Answer) {
 	}
 }
 
+// mayHaveRun reports whether a site had a job that none has now: a federation does not
+// say whether it had begun.
+func mayHaveRun(r record.JobRecord) bool {
+	return r.Run == nil && slices.ContainsFunc(r.Awards, func(d record.Decision) bool {
+		return d.Answer == "decline" && slices.Contains(lost, d.Declined.Code) || d.Answer == "accept" && r.State == record.Refused
+	})
+}
+
 // rested reports whether a job was paused, and nobody was given its rest.
 func rested(r record.JobRecord) bool {
 	return len(r.Parts) > 0 && r.State == record.Waiting
@@ -117,7 +127,10 @@ func (l *Log) times(q question.Query, a *Answer) {
 	a.cite(m.id)
 	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival), phrase.Clock(r.Job.Deadline))
 	l.paused(r, a)
-	d := r.Award()
+	d, now := r.Award(), "It has not started"
+	if mayHaveRun(r) {
+		now = "It was given back"
+	}
 	switch {
 	case r.Run != nil && r.Run.Planned:
 		a.say("%s accepted it, to start at %s; when it did is known when it is over.", name(r.Run.Site), phrase.Clock(r.Run.Started))
@@ -130,17 +143,17 @@ func (l *Log) times(q question.Query, a *Answer) {
 		a.say("It started%s %s at %s.", again, phrase.Clock(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case r.State == record.Refused:
-		a.say("It was refused at %s, and has not started.", phrase.Clock(r.Refusal.Said.At))
+		a.say("It was refused at %s: %s.", phrase.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
 	case rested(r):
 		a.say("Its rest waits to be sold.")
 	case d != nil && len(r.Parts) > 0:
 		a.say("Its rest has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
 	case d != nil:
-		a.say("It has not started; %s plans to start it at %s.", name(d.Site), phrase.Clock(d.Option.Start))
+		a.say("%s; %s plans to start it at %s.", now, name(d.Site), phrase.Clock(d.Option.Start))
 	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:
-		a.say("It has not started. The last plan was %s from %s; a plan is no promise, and changes with every round.", name(m.h.Decision.Site), phrase.Clock(m.h.Decision.Start))
+		a.say("%s. The last plan was %s from %s; a plan is no promise, and changes with every round.", now, name(m.h.Decision.Site), phrase.Clock(m.h.Decision.Start))
 	default:
-		a.say("It has not started, and no plan for it is in the record.")
+		a.say("%s, and no plan for it is in the record.", now)
 	}
 	if r.State != record.Ended {
 		return
@@ -162,6 +175,10 @@ func (l *Log) waited(q question.Query, a *Answer) {
 	wait, ok := m.rec.Wait()
 	if run := m.rec.Run; !ok && run != nil {
 		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(run.Site), name(m.rec.Job.ID), phrase.Clock(run.Started))
+		return
+	}
+	if !ok && mayHaveRun(m.rec) {
+		a.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", name(m.rec.Job.ID), m.rec.State, phrase.Clock(m.rec.Job.Arrival), phrase.Clock(l.last))
 		return
 	}
 	if !ok {
