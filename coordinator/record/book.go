@@ -27,6 +27,7 @@ type Book struct {
 	holds                     int
 	problems                  []Problem // seen while reading
 	inside                    bool      // what sites say to their hands is on the ledger
+	live                      bool      // the ledger of a coordinator that runs: in the order in which it heard
 }
 
 // An entry is a job as it is kept.
@@ -92,6 +93,7 @@ func (b *Book) Add(m protocol.Message) {
 		return
 	}
 	b.messages++
+	b.live = b.live || m.From == protocol.Clerk
 	if !m.Proper() {
 		b.stray++
 		return
@@ -104,6 +106,8 @@ func (b *Book) Add(m protocol.Message) {
 		b.call(from, body)
 	case protocol.Offer:
 		b.offer(from, body)
+	case protocol.Ask:
+		b.decided(body.Round)
 	case protocol.Award:
 		b.award(from, m.To.Site(), body)
 	case protocol.Hold:

@@ -105,7 +105,9 @@ func (e *entry) record() JobRecord {
 func (b *Book) offer(from Origin, m protocol.Offer) {
 	site := from.From.Site()
 	b.site(site)
-	if c := b.calls[m.Round]; c != nil && from.At <= c.closes && !slices.Contains(c.offered, site) {
+	c := b.calls[m.Round]
+	late := c != nil && b.late(c, from)
+	if c != nil && !late && !slices.Contains(c.offered, site) {
 		c.offered = append(c.offered, site)
 	}
 	for _, menu := range m.Jobs {
@@ -114,7 +116,23 @@ func (b *Book) offer(from Origin, m protocol.Offer) {
 			b.stray++
 			continue
 		}
-		e.last.add(e.rec.Job, from, menu)
+		e.last.add(e.rec.Job, from, menu, late)
+	}
+}
+
+// late reports whether a round had closed when a site answered. The clock of a site may
+// be wrong, so on the ledger of a coordinator that runs the order tells.
+func (b *Book) late(c *call, from Origin) bool {
+	if b.live {
+		return c.decided
+	}
+	return from.At > c.closes
+}
+
+// decided notes that what comes now was not read in a round.
+func (b *Book) decided(round uint64) {
+	if c := b.calls[round]; c != nil {
+		c.decided = true
 	}
 }
 
@@ -127,6 +145,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	if e.rec.State != Waiting {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
 	}
+	b.decided(m.Round)
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof,
@@ -151,6 +170,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 	}
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
+		c.decided = true
 	}
 	e.decide(m.Round, Decision{
 		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,

@@ -21,6 +21,7 @@ type call struct {
 	awards  int
 	holds   int
 	proof   protocol.Certificate
+	decided bool // something was decided in it, or asked about what is to be
 }
 
 type place struct{ site, model string }
@@ -39,6 +40,7 @@ type heard struct {
 	site string
 	said Origin
 	menu protocol.Menu
+	late bool
 }
 
 func (c *call) record() RoundRecord {
@@ -82,10 +84,10 @@ func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
 }
 
 // add takes in a site's menu, and the best option if it came in time.
-func (h *hearing) add(j protocol.Job, from Origin, menu protocol.Menu) {
+func (h *hearing) add(j protocol.Job, from Origin, menu protocol.Menu, late bool) {
 	site := from.From.Site()
-	h.heard = append(h.heard, heard{site, from, menu})
-	if from.At > h.call.closes {
+	h.heard = append(h.heard, heard{site, from, menu, late})
+	if late {
 		return
 	}
 	for _, o := range menu.Options {
@@ -136,7 +138,7 @@ func (h *hearing) answer(j protocol.Job, site string) Answer {
 		if x.site != site {
 			continue
 		}
-		a = Answer{Site: site, Said: x.said, Late: x.said.At > h.call.closes, Why: x.menu.Why, Expect: x.menu.Expect}
+		a = Answer{Site: site, Said: x.said, Late: x.late, Why: x.menu.Why, Expect: x.menu.Expect}
 		for _, o := range x.menu.Options {
 			a.Options = append(a.Options, h.call.price(j, site, o))
 		}

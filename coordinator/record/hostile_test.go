@@ -125,3 +125,25 @@ func TestWhatARoundDecidedStaysWhenItsJobIsCancelled(t *testing.T) {
 		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.State, r.Award(), h.Decision, h.Line)
 	}
 }
+
+// Whether a site answered in time is not told by its own clock where a coordinator wrote
+// down in which order it heard.
+func TestAWrongClockMakesNoAnswerLate(t *testing.T) {
+	s, j := &stage{now: noon}, job("a")
+	s.hello("lyon", "oslo")
+	s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+	s.submit(j)
+	s.call(1, j)
+	s.now = at(time.Hour)
+	s.offer("oslo", 1, menu("a", option(0, 1, 50)))
+	s.now = at(time.Second)
+	s.award("oslo", 1, j, option(0, 1, 50))
+	s.now = noon
+	s.offer("lyon", 1, menu("a", option(0, 2, 50)))
+	b := s.book(Config{})
+	r, _ := b.Job("a")
+	round, h := b.Rounds()[0], r.Hearings[0]
+	if len(round.Silent) != 1 || round.Silent[0] != "lyon" || h.Line.Options != 1 || !h.Answers[0].Late || h.Answers[1].Late {
+		t.Errorf("silent were %q, %d options counted, lyon late: %v, oslo late: %v; want lyon alone late", round.Silent, h.Line.Options, h.Answers[0].Late, h.Answers[1].Late)
+	}
+}
