@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/diary/diarytest"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // Older ledgers may be moved away; those that come after are read after the rest.
@@ -32,4 +34,26 @@ func TestLedgersAreReadInTheirOrderAfterOlderOnesWereMovedAway(t *testing.T) {
 	n := open(t, folder, &log)
 	defer n.Close()
 	same(t, read(t, n, 30), day[20:50])
+}
+
+// Clocks that are some seconds apart put no accept before its award, no submission after
+// what was decided on it and no settlement before its report.
+func TestFactsStayInTheOrderOfTheBooks(t *testing.T) {
+	say := func(from protocol.Party, seq uint64, at protocol.Time, b protocol.Body) protocol.Message {
+		return protocol.Message{From: from, Seq: seq, At: at, Body: b}
+	}
+	var kinds []string
+	for _, m := range told([]protocol.Message{
+		say("agent/oslo", 2, 200, protocol.Hello{Site: "oslo"}), say("agent/lyon", 9, 200, protocol.Hello{Site: "lyon"}), // of a summary
+		say(protocol.Submitter, 1, 105, protocol.Submit{Job: protocol.Job{ID: "a"}}),
+		say(protocol.Coordinator, 1, 100, protocol.Award{Job: "a", Epoch: 1}),
+		say("agent/oslo", 1, 95, protocol.Accept{Job: "a", Epoch: 1}),
+		say("agent/oslo", 3, 120, protocol.Done{Job: "a", Epoch: 1}),
+		say(protocol.Coordinator, 2, 110, protocol.Settled{Job: "a"}),
+	}) {
+		kinds = append(kinds, m.Kind())
+	}
+	if got, want := strings.Join(kinds, " "), "hello submit award accept hello done settled"; got != want {
+		t.Errorf("told: %s; want %s", got, want)
+	}
 }

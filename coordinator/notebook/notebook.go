@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,27 +90,34 @@ func (n *Notebook) Restored(m protocol.Message) {
 	n.facts = append(n.facts, m)
 }
 
-// told puts facts in an order in which they may have been said: each speaker's
-// by their numbers. A summary of the books has them in another.
-func told(facts []protocol.Message) []protocol.Message {
-	slices.SortFunc(facts, func(x, y protocol.Message) int {
-		return cmp.Or(strings.Compare(string(x.From), string(y.From)), cmp.Compare(x.Seq, y.Seq))
-	})
-	latest := make(map[protocol.Party]protocol.Time)
-	type fact struct {
-		at protocol.Time // a clock that was put back does not put its speaker's words before earlier ones
-		m  protocol.Message
+// told puts facts in an order in which they may have been said: that of the books, in
+// which a coordinator acted on them, whatever the clocks of who said them; but each
+// speaker's by their numbers. A summary of the books begins with the last of each site.
+func told(facts []protocol.Message) (all []protocol.Message) {
+	early := make(map[protocol.Party][]protocol.Message) // those that stand before what was said earlier
+	least := make(map[protocol.Party]uint64)
+	var rest []protocol.Message
+	for _, m := range slices.Backward(facts) {
+		if n, ok := least[m.From]; ok && m.Seq > n {
+			early[m.From] = append(early[m.From], m)
+			continue
+		}
+		least[m.From] = m.Seq
+		rest = append(rest, m)
 	}
-	all := make([]fact, len(facts))
-	for i, m := range facts {
-		latest[m.From] = max(latest[m.From], m.At)
-		all[i] = fact{latest[m.From], m}
+	for _, some := range early {
+		slices.SortFunc(some, func(x, y protocol.Message) int { return cmp.Compare(x.Seq, y.Seq) })
 	}
-	slices.SortStableFunc(all, func(x, y fact) int { return cmp.Compare(x.at, y.at) })
-	for i := range all {
-		facts[i] = all[i].m
+	for _, m := range slices.Backward(rest) {
+		for some := early[m.From]; len(some) > 0 && some[0].Seq < m.Seq; some = early[m.From] {
+			all, early[m.From] = append(all, some[0]), some[1:]
+		}
+		all = append(all, m)
 	}
-	return facts
+	for _, who := range slices.Sorted(maps.Keys(early)) {
+		all = append(all, early[who]...)
+	}
+	return all
 }
 
 // Begin begins a life of the coordinator from facts that were restored, under
