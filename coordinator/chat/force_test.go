@@ -100,3 +100,18 @@ func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
 		}
 	}
 }
+
+// What another coordinator decided, from which this one took over, was decided all the
+// same: its award is a fact off the books, and its round is not.
+func TestADecisionWhoseRoundIsNotOnRecordIsOne(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	j := task("train-1", "vision")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.award("oslo", 7, j, option(0, 1, 50), "", nil, 0)
+	l := s.log()
+	holds(t, l, "why train-1", "was awarded to oslo at 13 Apr 12:00, because it costs least", "Nothing was decided")
+	holds(t, l, "which sites bid on train-1", "its round is not in this record", "called in no round")
+	holds(t, l, "what should i change for train-1", "its round is not in this record", "called in no round")
+	holds(t, l, "what would train-1 have cost at oslo", "its round is not in this record", "not known when")
+}

@@ -198,7 +198,11 @@ func (l *Log) waited(q question.Query, a *Answer) {
 func (l *Log) asked(q question.Query, a *Answer) (matter, bool) {
 	m := l.matter(q)
 	a.cite(m.id)
-	if !m.met {
+	switch {
+	case m.met:
+	case m.id != 0:
+		a.say("What sites answered on job %s is not known: %s.", name(m.rec.Job.ID), unmet)
+	default:
 		a.say("Job %s was called in no round, so no site was asked.", name(m.rec.Job.ID))
 	}
 	return m, m.met
@@ -295,10 +299,8 @@ func (l *Log) history(q question.Query, a *Answer) {
 // advice says what keeps a job from sites and from starting, and what would
 // change that.
 func (l *Log) advice(q question.Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	if !m.met {
-		a.say("Job %s was called in no round; %s", name(m.rec.Job.ID), "there is nothing to go by.")
+	m, ok := l.asked(q, a)
+	if !ok {
 		return
 	}
 	a.assume("by the reasons that the sites gave in round " + fmt.Sprint(m.h.Round) + "; nobody was asked again")

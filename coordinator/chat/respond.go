@@ -218,6 +218,9 @@ func (m matter) answer(site string) (record.Answer, bool) {
 	return m.h.Answers[i], true
 }
 
+// unmet says why there are no answers of sites to what another coordinator decided.
+const unmet = "its round is not in this record"
+
 // none says why a site has no offer that counts.
 func (m matter) none(site string) string {
 	a, ok := m.answer(site)

@@ -25,8 +25,10 @@ func shell(s string) string {
 
 // differ says which term makes the difference between two sites' offers.
 func (l *Log) differ(q question.Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
+	m, ok := l.asked(q, a)
+	if !ok {
+		return
+	}
 	x, okX := m.option(q.Site)
 	y, okY := m.option(q.Other)
 	for _, s := range []string{q.Site, q.Other} {
@@ -90,6 +92,8 @@ func (l *Log) elsewhereAt(q question.Query, a *Answer) {
 	a.assume("by the offers of the deciding round; nobody was asked again")
 	p, ok := m.option(q.Site)
 	switch {
+	case !m.met && m.id != 0:
+		a.say("That is not known: %s.", unmet)
 	case !ok:
 		a.say("That is not known: %s made no offer that counts, because %s.", name(q.Site), m.none(q.Site))
 	case m.site == "" || m.site == q.Site:

@@ -58,8 +58,12 @@ func (l *Log) decided(m matter, a *Answer) {
 	switch {
 	case r.Refusal != nil && (m.id == 0 || l.decisions[m.id].kind == "refuse"):
 		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), phrase.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
-	case m.id == 0 || !m.met:
+	case m.id == 0:
 		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), phrase.Clock(r.Job.Arrival))
+	case !m.met: // by a coordinator from which this one took over
+		x := l.decisions[m.id]
+		what := map[string]string{"award": "awarded to " + name(x.site), "hold": "held", "refuse": "refused"}[x.kind]
+		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, phrase.Clock(x.at), narrate.Because(x.why))
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
 			name(r.Job.ID), shape(r.Job), phrase.Clock(r.Job.Deadline), name(d.Site), m.h.Round, phrase.Clock(d.Said.At), phrase.Clock(d.Option.Start), narrate.Because(d.Why))

@@ -80,6 +80,8 @@ func (d *Diary) offers(w Drawing) (scene.Chart, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("diary: no decision %s is in this run", phrase.Clean(w.Decision))
+	case c.Hearing == nil && c.Round != 0:
+		return nil, fmt.Errorf("diary: the round of %s is not in this run", c.ID)
 	case c.Hearing == nil:
 		return nil, fmt.Errorf("diary: %s was decided without a round, so nothing was offered", c.ID)
 	}

@@ -304,3 +304,18 @@ func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
 		t.Errorf("of a rest: %q", got)
 	}
 }
+
+// An award off the books of another coordinator has no round on record, and is told.
+func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
+	s := begin("oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.award("oslo", 7, night(), protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It was awarded to oslo in round 7") || strings.Contains(text, "not been called") {
+		t.Errorf("%s", &got)
+	}
+}

@@ -70,6 +70,10 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 	switch {
 	case r.Refusal != nil:
 		return []string{fmt.Sprintf("It was refused at %s: %s.", clock(r.Refusal.Said.At), Because(r.Refusal.Why))}
+	case !heard && len(r.Awards) > 0: // by a coordinator from which this one took over
+		a := r.Awards[len(r.Awards)-1]
+		return []string{fmt.Sprintf("It was awarded to %s in round %d, at %s, because %s. That round is not in this record.",
+			phrase.Clean(a.Site), a.Round, clock(a.Said.At), Because(a.Why))}
 	case !heard:
 		return []string{"It has not been called in a round yet."}
 	case r.Award() != nil && h.Decision.Kind == "award":
