@@ -91,12 +91,14 @@ func (d *Diary) live(m protocol.Message) {
 			d.again(j.ID)
 		}
 	case protocol.Award:
+		d.again(b.Job) // off the books, where no calls are
 		if l := d.jobs[b.Job]; l != nil && l.of(m.To, b.Epoch) == nil {
 			x := &term{site: m.To.Site(), epoch: b.Epoch, awarded: m.At}
 			x.starts(m.At, max(b.Option.Start, m.At))
 			l.terms = append(l.terms, x)
 		}
 	case protocol.Hold:
+		d.again(b.Job)
 		if l := d.jobs[b.Job]; l != nil {
 			l.last().lapse(m.At)
 		}

@@ -75,3 +75,16 @@ func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
 		}
 	}
 }
+
+// Whoever takes over from another coordinator has its awards off the books, and no calls.
+func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
+	s := sold()
+	s.award("oslo", 1)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 1, Started: s.now, Ended: s.now})
+	s.now = s.now.Add(24 * time.Hour)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 3, Share: 1000, Deadline: s.now.Add(time.Hour)}})
+	s.award("lyon", 2)
+	if got, want := s.held("lyon", s.now), "3 held, 0 waiting, 1 running, 1 ended"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}

@@ -137,6 +137,7 @@ func (b *Book) decided(round uint64) {
 }
 
 func (b *Book) award(from Origin, site string, m protocol.Award) {
+	b.again(m.Job) // off the books, where no calls are
 	e := b.jobs[m.Job]
 	if e == nil {
 		b.wrong("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
@@ -163,6 +164,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 
 func (b *Book) hold(from Origin, m protocol.Hold) {
 	b.holds++
+	b.again(m.Job)
 	e := b.jobs[m.Job]
 	if e == nil {
 		b.wrong("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")

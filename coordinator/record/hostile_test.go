@@ -147,3 +147,25 @@ func TestAWrongClockMakesNoAnswerLate(t *testing.T) {
 		t.Errorf("silent were %q, %d options counted, lyon late: %v, oslo late: %v; want lyon alone late", round.Silent, h.Line.Options, h.Answers[0].Late, h.Answers[1].Late)
 	}
 }
+
+// Whoever takes over from another coordinator has its awards off the books, and no calls.
+func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
+	s, j := &stage{now: noon}, job("a")
+	s.hello("oslo")
+	s.submit(j)
+	s.call(1, j)
+	o := option(0, 1, 50)
+	s.run("oslo", "n1", []int{0}, j, s.award("oslo", 1, j, o), o, time.Hour)
+	s.now = at(24 * time.Hour)
+	j.Arrival, j.Deadline = s.now, s.now.Add(3*time.Hour)
+	s.submit(j)
+	s.award("oslo", 2, j, option(24*time.Hour, 1, 50))
+	b := s.book(Config{})
+	all := b.Namesakes("a")
+	if len(all) != 2 || all[0].State != Ended || len(all[0].Awards) != 1 || all[1].State != Awarded || all[1].Job.Arrival != s.now {
+		t.Errorf("%d jobs: %+v", len(all), all)
+	}
+	for _, p := range b.problems {
+		t.Error(p)
+	}
+}
