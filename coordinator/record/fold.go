@@ -56,11 +56,16 @@ func (b *Book) call(from Origin, m protocol.Call) {
 			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
 			b.jobs[j.ID] = e
 		}
-		if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
-			e.rec.State, a.Lapsed = Waiting, true
-			e.note(*a)
-		}
+		e.lapse()
 		e.open(c, b.cfg.All)
+	}
+}
+
+// lapse notes that a job is on sale again: nobody answered its award in time.
+func (e *entry) lapse() {
+	if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
+		e.rec.State, a.Lapsed = Waiting, true
+		e.note(*a)
 	}
 }
 
@@ -143,6 +148,9 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 		b.wrong("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
 		return
 	}
+	if b.calls[m.Round] == nil {
+		e.lapse()
+	}
 	if e.rec.State != Waiting {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
 	}
@@ -170,6 +178,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 		b.wrong("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
 		return
 	}
+	e.lapse() // off the books, where no calls are
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
 		c.decided = true

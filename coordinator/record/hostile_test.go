@@ -169,3 +169,22 @@ func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
 		t.Error(p)
 	}
 }
+
+func TestAnAwardOffTheBooksLapsesToo(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s, j := &stage{now: noon}, job("a")
+		s.submit(j)
+		s.award("oslo", 1, j, option(0, 1, 50))
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
+		want := Waiting
+		if again {
+			s.said = s.said[:2]
+			s.award("lyon", 3, j, option(0, 1, 50))
+			want = Awarded
+		}
+		b := s.book(Config{})
+		if r, _ := b.Job("a"); r.State != want || !r.Awards[0].Lapsed || len(b.problems) > 0 {
+			t.Errorf("it is %s, %+v: %v; want %s", r.State, r.Awards, b.problems, want)
+		}
+	}
+}
