@@ -96,7 +96,10 @@ func (out *Scenario) when(s spec, zones []trace.Zone) error {
 		}
 		out.End = protocol.At(at)
 	}
-	if out.Start < protocol.Time(day.Milliseconds()) || out.End <= out.Start || out.End.Sub(out.Start) > mostDays*day {
+	if out.Start < protocol.Time(day.Milliseconds()) { // a day before it there is a past to look at
+		return s.where("start")("is %v: want 1970-01-02 or later", out.Start)
+	}
+	if out.End <= out.Start || out.End.Sub(out.Start) > mostDays*day {
 		return s.where("end")("is %v with start %v: want it after start, by at most %d days", out.End, out.Start, mostDays)
 	}
 	return nil

@@ -89,7 +89,7 @@ func (g *grids) sites(out *Scenario) error {
 		} else if !known {
 			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
 		}
-		if err := spec.events(g.s.where("sites", i, "outages"), &site); err != nil {
+		if err := spec.events(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
 			return err
 		}
 		out.Sites = append(out.Sites, site)
@@ -103,8 +103,9 @@ func (g *grids) sites(out *Scenario) error {
 	return nil
 }
 
-// events fills in what goes wrong at a site.
-func (spec siteSpec) events(at place, site *Site) error {
+// events fills in what goes wrong at a site. An outage that no job could meet, by a
+// slip of the year maybe, is none; start and end are zero where nobody knows them yet.
+func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
 	site.IdleBid = spec.Bids.Idle
 	site.Bids = Bids{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
@@ -117,6 +118,8 @@ func (spec siteSpec) events(at place, site *Site) error {
 			return at("from %q to %q: want dates that exist", o.From, o.To)
 		case x.From <= last || x.To <= x.From:
 			return at("from %q to %q: want an end after the start, and each outage after the one before", o.From, o.To)
+		case end != 0 && (x.To <= start || x.From >= end.Add(mostDays*day)):
+			return at("from %q to %q: want it while jobs run, which arrive from %v to %v", o.From, o.To, start, end)
 		default:
 			site.Outages, last = append(site.Outages, x), x.To
 		}

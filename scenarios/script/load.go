@@ -96,13 +96,14 @@ func Check(what string) error {
 
 // times checks the dates that a scenario names.
 func (s spec) times() error {
+	var out Scenario
 	if s.Start != "" { // else it is the window's to say
-		if err := new(Scenario).when(s, nil); err != nil {
+		if err := out.when(s, nil); err != nil {
 			return err
 		}
 	}
 	for i, site := range s.Sites {
-		if err := site.events(s.where("sites", i, "outages"), new(Site)); err != nil {
+		if err := site.events(s.where("sites", i, "outages"), out.Start, out.End, new(Site)); err != nil {
 			return err
 		}
 	}

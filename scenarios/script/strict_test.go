@@ -38,6 +38,8 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"an outage that ends before it starts", swap("    fleet:", "    outages: [{from: 2026-01-02T12:00:00Z, to: 2026-01-02T11:00:00Z}]\n    fleet:"), "want an end after the start"},
 		{"outages that overlap", swap("    fleet:", "    outages: [{from: 2026-01-02T01:00:00Z, to: 2026-01-02T03:00:00Z}, {from: 2026-01-02T02:00:00Z, to: 2026-01-02T04:00:00Z}]\n    fleet:"), "each outage after the one before"},
+		{"an outage of another year", swap("    fleet:", "    outages: [{from: 2025-01-02T01:00:00Z, to: 2025-01-02T03:00:00Z}]\n    fleet:"), ":6: sites/0/outages: from \"2025-01-02T01:00:00Z\" to \"2025-01-02T03:00:00Z\": want it while jobs run"},
+		{"an outage of a year to come", swap("    fleet:", "    outages: [{from: 2027-01-02T01:00:00Z, to: 2027-01-02T03:00:00Z}]\n    fleet:"), "sites/0/outages: from"},
 		{"a bid of nothing", swap("    fleet:", "    bids: {price: 0}\n    fleet:"), "price"},
 		{"nothing", "", "empty: want a scenario"},
 		{"no YAML", "a: [", "correct the YAML"},
@@ -54,6 +56,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a correlation over one", swap("match: 0.5", "match: 1.5"), ":5: sites/0/region/match: is too large: want at most 1"},
 		{"a name in capitals", swap("name: here", "name: Here"), `:4: sites/0/name: is "Here": want a name of small letters`},
 		{"half an hour", swap("T00:00:00Z", "T00:30:00Z"), `:2: start: is "2026-01-02T00:30:00Z": want a whole hour`},
+		{"a start before all clocks", swap("2026-01-02", "0001-01-02"), `:2: start: is 0001-01-02T00:00:00Z: want 1970-01-02 or later`},
 		{"a day that does not exist", swap("2026-01-02", "2026-02-31"), `:2: start: is "2026-02-31T00:00:00Z": want a date that exists`},
 		{"an end before the start", smallest + "end: 2026-01-01T00:00:00Z\n", ":8: end: is 2026-01-01T00:00:00Z with start 2026-01-02T00:00:00Z: want it after"},
 		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction-now home-fifo"},
