@@ -78,6 +78,7 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 		h.From = s.dense
 	}
 	var all []entry
+	var last time.Duration
 	seen := make(map[string]int)
 	for t.next() {
 		id := t.name("job_id")
@@ -91,12 +92,19 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 		e.record.Job.ID = protocol.JobID(id)
 		e.record.Job.Run = min(max(run, time.Second), longest)
 		e.cut = run > longest
+		last = max(last, e.record.Submit)
 		if e.record.Submit >= h.From {
 			all = append(all, e)
 		}
 	}
-	if t.err != nil {
+	switch {
+	case t.err != nil:
 		return Haul{}, t.err
+	case len(seen) == 0:
+		return Haul{}, fmt.Errorf("trace: %s: no jobs after the header", file)
+	case len(all) == 0:
+		return Haul{}, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
+			file, h.From.Seconds(), last.Seconds())
 	}
 	return h.take(all, take.Max, s, file)
 }
@@ -151,7 +159,7 @@ func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
 		h.Records = append(h.Records, e.record)
 	}
 	if len(h.Records) == 0 {
-		return Haul{}, fmt.Errorf("trace: %s: no job from second %.0f on: begin earlier", file, h.From.Seconds())
+		return Haul{}, fmt.Errorf("trace: %s: all %d jobs from second %.0f on are left out: %s", file, len(all), h.From.Seconds(), strings.Join(why, "; "))
 	}
 	if s.assume != "" {
 		h.Notes = append(h.Notes, s.assume)

@@ -248,8 +248,8 @@ func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("Jobs =\n%+v; want\n%+v", h, want)
 	}
-	if h, err = jobs(text, -1, 4); err == nil {
-		t.Errorf("from the dense part = %v; want an error, nothing is there", h)
+	if h, err = jobs(text, -1, 4); err == nil || !strings.Contains(err.Error(), "no job from second 2592000 on, the last is submitted in second 30: begin earlier, by `from` of the scenario's jobs or --jobs-from") {
+		t.Errorf("from the dense part = %v, %v; want an error, nothing is there", h, err)
 	}
 }
 
@@ -285,6 +285,8 @@ func TestATraceOfJobsThatCannotBeTrueIsRefused(t *testing.T) {
 		{"an unknown class", openbHead + "a,1,1,1,1,1,500,,1,1,XX,Running\n", `j.csv:2: qos is "XX"`},
 		{"a list of nothing", openbHead + "a,1,1,1,1,1,500,T4|,1,1,LS,Running\n", `j.csv:2: gpu_spec is "T4|"`},
 		{"a pod that asks for nothing", openbHead + "a,1,1,1,0,0,0,,0,1,LS,Running\n", `j.csv:2: cpu_milli is "0"`},
+		{"no job at all", phillyHead, "j.csv: no jobs after the header"},
+		{"jobs that fit on no node", phillyHead + "a,1,x,1,9,v\nb,1,x,1,16,v\n", "j.csv: all 2 jobs from second 0 on are left out: over 8 GPUs"},
 		{"a fault past what is taken", phillyHead + "a,1,x,1,1,v\nb,2,x,1,1,v\nc,3,x,1,?,v\n", "j.csv:4: gpus"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
