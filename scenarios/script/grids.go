@@ -171,6 +171,9 @@ func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
 	if len(z.Marginal) > 0 {
 		site.Signals[trace.Marginal] = slices.Clone(z.Marginal)
 	}
+	if z.Passed > 0 {
+		out.note("%s: marginal intensity is given for %d of %d hours, and passed over", site.Name, z.Passed, len(z.Price))
+	}
 	if z.Persisted > 0 {
 		out.note("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
 	}

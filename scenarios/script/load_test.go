@@ -15,6 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 // data is the folder of recorded days; a checkout may lack it.
@@ -308,6 +309,32 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		if _, err := script.Load(script.Default, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v; want %q", tc.o, err, tc.want)
 		}
+	}
+}
+
+// A column that the source left out at an hour is passed over as a whole, and the
+// notes say so: who looks at the marginal figures would take them for the source's.
+func TestMarginalIntensityThatIsPassedOverIsTold(t *testing.T) {
+	dir := tiny(t)
+	text, err := os.ReadFile(filepath.Join(dir, "w.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines[0] += ",mef_direct_gco2_per_kwh"
+	for i := range lines[1:] {
+		lines[i+1] += map[bool]string{true: ",", false: ",300"}[i == 40] // of the first zone
+	}
+	o := script.Options{Data: dir, Window: filepath.Join(dir, "m.csv"), Jobs: filepath.Join(dir, "j.csv"), Fleet: filepath.Join(dir, "n.csv"), JobsFrom: new(int64)}
+	if err := os.WriteFile(o.Window, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := script.Window(o)
+	if err != nil || !slices.Contains(s.Notes, "de: marginal intensity is given for 47 of 48 hours, and passed over") {
+		t.Errorf("notes: %q, %v; want that an hour is missing", s.Notes, err)
+	}
+	if n := len(s.Sites[1].Signals[trace.Marginal]); n != 48 {
+		t.Errorf("the zone that has all hours has %d values", n)
 	}
 }
 

@@ -166,9 +166,15 @@ func TestAZoneMayLackMarginalIntensity(t *testing.T) {
 			fmt.Fprintf(&b, "%s,DE,100,50,%s\n", time.Date(2022, 4, 1, h, 0, 0, 0, time.UTC).Format(time.RFC3339), map[bool]string{true: "600.5"}[has(h)])
 		}
 		z, err := window(b.String(), trace.Refuse)
-		want := 0
+		want, given := 0, 0
+		for h := range 400 {
+			given += map[bool]int{true: 1}[has(h)]
+		}
 		if name == "all" {
 			want = 400
+		}
+		if err == nil && z[0].Passed != given-want {
+			t.Errorf("%s: %d values are said to be passed over; want %d", name, z[0].Passed, given-want)
 		}
 		if err != nil || len(z[0].Marginal) != want || want > 0 && z[0].Marginal[399].Value != 600_500 {
 			t.Errorf("%s: %v, and not %d values of marginal intensity", name, err, want)

@@ -22,6 +22,7 @@ type Zone struct {
 
 	Persisted int // values that were missing and are those of the hour before
 	Patched   int // prices that the source itself marks as filled
+	Passed    int // marginal values that are passed over, as other hours have none
 }
 
 // Marginal is the quantity of what one kWh more emits. It is a scenario's alone:
@@ -105,8 +106,8 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 	for i, z := range zones {
 		z.Price, z.Carbon, z.PUE = z.price.points, z.carbon.points, z.pue.points
 		z.Persisted = z.price.filled + z.carbon.filled + z.pue.filled
-		if len(z.Marginal) != len(z.Price) {
-			z.Marginal = nil
+		if n := len(z.Marginal); n != len(z.Price) {
+			z.Marginal, z.Passed = nil, n
 		}
 		a, b := zones[0].price.points, z.Price
 		if a[0].At != b[0].At || len(a) != len(b) {
