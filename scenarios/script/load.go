@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -133,7 +134,7 @@ func Window(o Options) (Scenario, error) {
 	}
 	base := strings.TrimSuffix(filepath.Base(o.Window), ".gz")
 	s := spec{
-		Name:  slug(strings.TrimSuffix(base, filepath.Ext(base))),
+		Name:  cmp.Or(slug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // of other letters than ours
 		About: "all zones of " + base + ", on its middle day",
 	}
 	s.where = func(...any) place {

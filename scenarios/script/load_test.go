@@ -312,6 +312,20 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
+// Tables, ledgers and files of rows are named by the scenario.
+func TestAWindowOfAnyNameIsAScenarioWithOne(t *testing.T) {
+	dir := tiny(t)
+	for file, want := range map[string]string{"日本.csv": "window", "-.csv.gz": "window", "Mein Tag.csv": "mein-tag"} {
+		o := script.Options{Data: dir, Window: filepath.Join(dir, file), Jobs: filepath.Join(dir, "j.csv"), Fleet: filepath.Join(dir, "n.csv"), JobsFrom: new(int64)}
+		if err := os.Link(filepath.Join(dir, "w.csv"), o.Window); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := script.Window(o); err != nil || s.Name != want {
+			t.Errorf("%s: named %q, %v; want %q", file, s.Name, err, want)
+		}
+	}
+}
+
 // A column that the source left out at an hour is passed over as a whole, and the
 // notes say so: who looks at the marginal figures would take them for the source's.
 func TestMarginalIntensityThatIsPassedOverIsTold(t *testing.T) {
