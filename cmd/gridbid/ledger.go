@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/protocol"
@@ -112,6 +113,17 @@ func hold(dir string) (release func(), err error) {
 
 // A ledgerFlag is how a command is told which ledger to read.
 type ledgerFlag struct{ run, policy string }
+
+// word spells a name as one word of a command line.
+func word(s string) string {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:@%+=,-", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
 func (f ledgerFlag) path() (string, error) {
 	if strings.ContainsAny(f.policy, `/\`) {

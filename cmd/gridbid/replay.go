@@ -269,10 +269,10 @@ func (f *replayFlags) next(talk io.Writer, s script.Scenario, all []record.Total
 		if len(all) > 1 && !slices.ContainsFunc(all, func(t record.Totals) bool { return t.Policy == scenarios.Auction }) {
 			ledger.policy = all[0].Policy
 		}
-		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", s.Jobs[len(s.Jobs)/2].ID, ledger.spelled())
+		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", word(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.spelled())
 	}
 	if f.report == "" {
-		fmt.Fprintf(talk, "  gridbid replay --report out/     the same with charts\n")
+		fmt.Fprintf(talk, "  the same with --report out/      a page with charts\n")
 	}
 	fmt.Fprintf(talk, "  gridbid scenario list            other days\n")
 }

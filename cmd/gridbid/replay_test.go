@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/script"
 )
 
 func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
@@ -91,6 +94,22 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 		}
 		if _, _, err := execute(newWhyCommand(), said[1], "--run", said[2], "--policy", said[3]); err != nil {
 			t.Errorf("%s: %v", said[0], err)
+		}
+	}
+}
+
+// A trace may name its jobs as it likes, and what is said to be next is no replay of
+// another day.
+func TestWhatIsNextIsOneWordForEachName(t *testing.T) {
+	var talk strings.Builder
+	f := replayFlags{run: lastRun}
+	f.next(&talk, script.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
+	if !strings.Contains(talk.String(), `gridbid why 'Ada'\''s job'  `) || strings.Contains(talk.String(), "gridbid replay") {
+		t.Errorf("next:\n%s", talk.String())
+	}
+	for name, want := range map[string]string{"job-0007": "job-0007", ".gridbid/up": ".gridbid/up", "": "''", "a b": "'a b'", "$(x)": "'$(x)'", "ü/a_b": "ü/a_b"} {
+		if got := word(name); got != want {
+			t.Errorf("%q is spelled %s; want %s", name, got, want)
 		}
 	}
 }

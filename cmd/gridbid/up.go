@@ -422,5 +422,5 @@ func (u *upped) tell(cmd *cobra.Command) {
 	if own := u.socket.Addr().String(); own != defaultDesk {
 		at = " --at " + own
 	}
-	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, u.flags.folder)
+	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, word(u.flags.folder))
 }
