@@ -156,8 +156,13 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(out, func(x script.Scenario) bool { return x.Hash == s.Hash }) {
-			return fmt.Errorf("bench: %s with seed %d is named twice: it would count twice", s.Name, s.Seed)
+		for _, x := range out {
+			switch {
+			case x.Hash == s.Hash:
+				return fmt.Errorf("bench: %s with seed %d is named twice: it would count twice", s.Name, s.Seed)
+			case x.Name == s.Name && x.Seed == s.Seed: // tables and trade-offs go by both
+				return fmt.Errorf("bench: two scenarios are called %s: give one of them another name; that of a window is its file's", s.Name)
+			}
 		}
 		out = append(out, s)
 		if !f.stress {

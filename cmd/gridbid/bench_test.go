@@ -63,3 +63,21 @@ func TestBenchDaysSaysWhatItDoesNotKnow(t *testing.T) {
 		}
 	}
 }
+
+// Rows of two days under one name could not be told apart, and a trade-off would mix them.
+func TestBenchDaysWantsANameForEachDay(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for _, price := range []string{"50", "90"} {
+		file := filepath.Join(dir, price+".yaml")
+		day := strings.ReplaceAll("name: my-day\nstart: 2026-01-02T00:00:00Z\nsites:\n- name: a\n  region: {price: {mean: 50, swing: 9}, carbon: {mean: 9, swing: 1}, match: 0}\n  fleet: [{count: 1, cpu: 8, memory: 64}]\njobs: {count: 1}\n", "50", price)
+		if err := os.WriteFile(file, []byte(day), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	_, _, err := execute(newBenchCommand(), append([]string{"days", "--policies", "random", "--out", dir}, files...)...)
+	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "two scenarios are called my-day") {
+		t.Errorf("two days of one name: %v", err)
+	}
+}
