@@ -68,8 +68,8 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return badInput{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
 	case f.idle && f.run != "":
 		return badInput{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
-	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON):
-		return badInput{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain and --json")}
+	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON || f.idle || f.rounds > 0):
+		return badInput{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain, --json, --idle and --schedule")}
 	}
 	s, err := f.load(args)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f\n", got, c.BoundUSD)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.What())
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)

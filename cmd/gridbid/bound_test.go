@@ -23,8 +23,11 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 || c.KnownUSD < c.BoundUSD {
 		t.Fatalf("bound --json: %v, %d jobs, $%v:\n%s", err, c.Jobs, c.BoundUSD, out)
 	}
-	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") {
+	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") || !strings.HasSuffix(out, "(of jobs)\n") {
 		t.Errorf("bound --check: %v\n%s", err, out)
+	}
+	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof, "--idle")...); !errors.As(err, new(badInput)) {
+		t.Errorf("a proof of what jobs cost, checked as one with idle nodes: %v; want bad input\n%s", err, out)
 	}
 	if _, _, err := execute(newBoundCommand(), "--max-jobs", "41", "--check", proof); err == nil {
 		t.Errorf("bound --check holds for another scenario")

@@ -122,9 +122,13 @@ func (c Certificate) Gap(objectiveUSD float64) (float64, bool) {
 
 // String returns the bound in words.
 func (c Certificate) String() string {
-	what := "of jobs"
+	return fmt.Sprintf("no policy can do the %d jobs of %s below $%.4f (%s)", c.Jobs, c.Scenario, c.BoundUSD, c.What())
+}
+
+// What says whose cost is bounded.
+func (c Certificate) What() string {
 	if c.Idle {
-		what = "of jobs and idle nodes"
+		return "of jobs and idle nodes"
 	}
-	return fmt.Sprintf("no policy can do the %d jobs of %s below $%.4f (%s)", c.Jobs, c.Scenario, c.BoundUSD, what)
+	return "of jobs"
 }
