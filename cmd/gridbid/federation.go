@@ -220,7 +220,10 @@ after the other. With --server the hub's servers get new certificates.`,
 					err = f.RenewServers(time.Now())
 				case retire:
 					c.Did, c.Name = "retired the old key of", args[0]
-					_, err = f.Retire(args[0], time.Now())
+					var old int
+					if old, err = f.Retire(args[0], time.Now()); err == nil && old == 0 {
+						err = badInput{fmt.Errorf("rotate: %[1]s has one key, which goes on: give it another first, with gridbid federation rotate %[1]s --dir %[2]s", args[0], word(flags.dir))}
+					}
 				default:
 					var file string
 					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+flags.dir

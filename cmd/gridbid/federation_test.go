@@ -56,6 +56,10 @@ func TestFederationByCommand(t *testing.T) {
 	if c := must("rotate", "oslo", "--retire"); len(c.Keys) != 1 || c.Keys[0] == oslo.Keys[0] {
 		t.Errorf("retired: %+v", c)
 	}
+	// Who is told that a known key was ended would leave it open.
+	if c, err := do("rotate", "oslo", "--retire"); !errors.As(err, new(badInput)) {
+		t.Errorf("retired the only key, or nothing: %+v, %v", c, err)
+	}
 	must("rotate", "--server")
 	// What was written is what a server and a site start with.
 	access := natsbus.Access{URL: "tls://127.0.0.1:4222", CA: "ca.pem", Seed: "oslo-2.nk"}.Under(filepath.Join(dir, "sites", "oslo"))
