@@ -113,7 +113,7 @@ func newFederationInit() *cobra.Command {
 			return flags.print(cmd, federationChange{
 				Did: "founded", Folder: flags.dir,
 				Files: []string{at("federation.json"), at("coordinator"), at("standby"), at("submitter"), at("tap")},
-				Next:  "gridbid federation add-site NAME --dir " + flags.dir,
+				Next:  "gridbid federation add-site NAME --dir " + word(flags.dir),
 			})
 		},
 	}
@@ -226,7 +226,7 @@ after the other. With --server the hub's servers get new certificates.`,
 					}
 				default:
 					var file string
-					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+flags.dir
+					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+word(flags.dir)
 					if file, err = f.Rotate(args[0], key); file != "" {
 						c.Files = []string{file}
 					}

@@ -3,6 +3,7 @@ package federation
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,9 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	}
 	if strings.ContainsAny(s.Path+s.LeafListen, "\"\n\\") {
 		return "", fmt.Errorf("federation: site %s: path %q or listen %q holds a character that a configuration cannot", s.Name, s.Path, s.LeafListen)
+	}
+	if _, _, err := net.SplitHostPort(s.LeafListen); s.LeafListen != "" && err != nil {
+		return "", fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
 	}
 	dir := f.folder(s.Name)
 	if _, err := os.Stat(dir); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -211,6 +212,26 @@ func TestFilesAreTheirOwnersAloneAndNotWrittenOver(t *testing.T) {
 	s.must(err)
 	if len(reopened.Sites) != 2 || reopened.Sites[0].Name != "lyon" {
 		t.Errorf("read %+v", reopened.Sites)
+	}
+}
+
+// A port in a place for names ended in the URL of every member, and an address that
+// is none in the configuration of a site's server: neither could be reached, or started.
+func TestAddressesAreWhatTheyAreTakenFor(t *testing.T) {
+	for _, s := range []federation.Setup{{Hosts: []string{"hub.example:4222"}}, {Hosts: []string{"h"}, Listen: "0.0.0.0:4222"}} {
+		if _, err := federation.Init(filepath.Join(t.TempDir(), "fed"), s, now); err == nil || !strings.Contains(err.Error(), "without a port") {
+			t.Errorf("%+v: %v; want it without a port", s, err)
+		}
+	}
+	fed, err := federation.Init(filepath.Join(t.TempDir(), "fed"), federation.Setup{Hosts: []string{"2001:db8::1"}, Listen: "::"}, now)
+	if err != nil || fed.URL() != "tls://[2001:db8::1]:4222" {
+		t.Fatalf("an address that has colons of its own: %v", err)
+	}
+	for listen, well := range map[string]bool{"": true, "127.0.0.1:4222": true, "[::1]:4222": true, "4222": false, "localhost": false} {
+		name := fmt.Sprintf("site-%d", len(fed.Sites))
+		if _, err := fed.AddSite(federation.SiteSetup{Name: name, LeafListen: listen}); (err == nil) != well {
+			t.Errorf("a site's server that listens at %q: %v", listen, err)
+		}
 	}
 }
 

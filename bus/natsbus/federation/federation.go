@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,11 +59,11 @@ func (s Setup) check() error {
 		return fmt.Errorf("federation: %d hosts; want the name of one server, or of 3 or 5 for a cluster", n)
 	}
 	for i, h := range s.Hosts {
-		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || slices.Contains(s.Hosts[:i], h) {
-			return fmt.Errorf("federation: host %q: want a name or an address, each once", h)
+		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || ported(h) || slices.Contains(s.Hosts[:i], h) {
+			return fmt.Errorf("federation: host %q: want a name or an address without a port, each once", h)
 		}
 	}
-	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") {
+	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") || ported(s.Listen) {
 		return fmt.Errorf("federation: listen %q: want an address without a port", s.Listen)
 	}
 	for _, p := range []int{s.Port, s.LeafPort, s.Route} {
@@ -77,6 +78,12 @@ func (s Setup) check() error {
 		return fmt.Errorf("federation: limits %+v: want a payload of 1,024..%d bytes, at least one connection and leaf, and 8 subscriptions", l, protocol.MaxMessage)
 	}
 	return nil
+}
+
+// ported reports whether more stands in a host than its name or address.
+func ported(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && strings.Contains(host, ":")
 }
 
 // A Member is a party or a site that holds a key.
