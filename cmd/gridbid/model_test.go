@@ -95,6 +95,13 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	if !bytes.Equal(ledger, again) || len(s.Requests()) != asked {
 		t.Errorf("from its verdicts the run has %d bytes, not the same %d, and %d questions", len(again), len(ledger), len(s.Requests())-asked)
 	}
+	// They may have been paid for: a replay into their own folder, given up, would lose them.
+	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "1", "--run", filepath.Dir(path), "--verdicts", path); !errors.As(err, new(badInput)) {
+		t.Errorf("a replay in place of the run whose verdicts it takes: %v; want bad input", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the ledger with the verdicts is gone: %v", err)
+	}
 	s.Close()
 	_, closed, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m")...)
 	if !reflect.DeepEqual(closed, plain) || !strings.Contains(talk, "not followed: error") {

@@ -100,6 +100,9 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	if err := f.ready(s, talk); err != nil {
 		return err
 	}
+	if f.verdicts != "" && removes(f.run, f.verdicts) {
+		return badInput{fmt.Errorf("--verdicts: %s is of the last run in %s, which this one replaces; --run names another folder", f.verdicts, f.run)}
+	}
 	figures, err := f.places(cmd)
 	if err != nil {
 		return err
@@ -300,14 +303,28 @@ func folder(dir string) error {
 // clearRun removes an older run's files from its folder, and nothing else: no
 // ledger that somebody kept there under a name of his own.
 func clearRun(dir string) error {
-	files := []string{"totals.json"}
-	for _, policy := range scenarios.Policies() {
-		files = append(files, policy+".ledger")
-	}
-	for _, file := range files {
-		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, file := range ofRun(dir) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofRun returns the files that a run may leave in its folder.
+func ofRun(dir string) []string {
+	files := []string{filepath.Join(dir, "totals.json")}
+	for _, policy := range scenarios.Policies() {
+		files = append(files, filepath.Join(dir, policy+".ledger"))
+	}
+	return files
+}
+
+// removes reports whether a file is one that a new run in a folder would remove.
+func removes(dir, file string) bool {
+	kept, err := os.Stat(file)
+	return err == nil && slices.ContainsFunc(ofRun(dir), func(old string) bool {
+		info, err := os.Stat(old)
+		return err == nil && os.SameFile(info, kept)
+	})
 }
