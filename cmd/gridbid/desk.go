@@ -47,6 +47,9 @@ func (f *deskFlags) ask(ctx context.Context, method, path, kind string, body []b
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.at+path, bytes.NewReader(body))
+	if strings.Contains(f.at, "://") { // as up says where its page is
+		err = errors.New("want an address alone, such as " + defaultDesk)
+	}
 	if err != nil {
 		return badInput{fmt.Errorf("--at %q: %w", f.at, err)}
 	}

@@ -99,6 +99,14 @@ func TestWhoIsNoDeskIsToldAsThat(t *testing.T) {
 	}
 }
 
+// Who pastes where the page is hears what is wanted, and of no host called http.
+func TestADeskIsNamedByItsAddressAlone(t *testing.T) {
+	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
+	if _, _, err := execute(newSitesCommand(), "--at", "http://"+at); !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "want an address alone") {
+		t.Errorf("a desk by its URL: %v", err)
+	}
+}
+
 // Watching ends well by ctrl-C, whether it waits or asks just then.
 func TestWatchingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
