@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -98,11 +99,16 @@ func newScenarioCommand() *cobra.Command {
 against each other. Nothing is replayed and no data is read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var wrong []error
 			for _, what := range args {
 				if err := script.Check(what); err != nil {
-					return badInput{err}
+					wrong = append(wrong, err)
+					continue
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: fine\n", what)
+			}
+			if len(wrong) > 0 {
+				return badInput{errors.Join(wrong...)}
 			}
 			return nil
 		},
