@@ -109,8 +109,13 @@ func (f chartFlags) drawing(args []string) (w diary.Drawing, err error) {
 		return w, errors.New("which one? `gridbid chart --list` names them")
 	}
 	w = diary.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
-	if len(args) > 1 && w.Chart != "answer" {
+	switch {
+	case len(args) > 1 && w.Chart != "answer":
 		return w, fmt.Errorf("%q: only the chart answer takes more words", args[1])
+	case w.Chart == "offers" && f.decision == "" && f.job == "":
+		return w, errors.New("offers for which decision? give --decision, such as D-14, or --job for its last")
+	case w.Chart == "job" && f.job == "":
+		return w, errors.New("which job? give --job")
 	}
 	if f.at != "" {
 		t, err := time.Parse(time.RFC3339, f.at)

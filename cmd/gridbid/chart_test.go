@@ -63,6 +63,8 @@ func TestChartSaysWhatToDo(t *testing.T) {
 		{[]string{"day", "week", "--run", run}, "only the chart answer"},
 		{[]string{"day", "--run", run, "--out", "day.gif"}, ".svg or .png"},
 		{[]string{"carbon", "--run", run, "--at", "noon"}, "such as"},
+		{[]string{"offers", "--run", run}, "offers for which decision? give --decision, such as D-14, or --job"},
+		{[]string{"job", "--run", run}, "which job? give --job"},
 		{[]string{"offers", "--run", run, "--decision", "D-77"}, "no decision D-77"},
 		{[]string{"day", "--run", filepath.Join(run, "none")}, "replay"},
 	} {
