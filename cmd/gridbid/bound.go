@@ -88,6 +88,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	tellNotes(cmd.ErrOrStderr(), s)
 	var ran *record.Book
 	if f.run != "" { // before the work: it may take minutes
 		if ran, err = runOf(s, f.run, until{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {

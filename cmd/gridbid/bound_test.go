@@ -19,6 +19,9 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if err != nil {
 		t.Fatalf("bound: %v\n%s", err, talk)
 	}
+	if !strings.Contains(talk, "note: 40 jobs are invented") { // as each flag says that counts something in the notes
+		t.Errorf("bound does not say what was assumed:\n%s", talk)
+	}
 	var c bound.Certificate
 	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 || c.KnownUSD < c.BoundUSD {
 		t.Fatalf("bound --json: %v, %d jobs, $%v:\n%s", err, c.Jobs, c.BoundUSD, out)

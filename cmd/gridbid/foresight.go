@@ -36,6 +36,7 @@ forecasts of a service (docs/scenarios.md) one more row says what sites make of 
 			if err != nil {
 				return err
 			}
+			tellNotes(cmd.ErrOrStderr(), s)
 			all, err := scenarios.Foresee(s, leads...)
 			if err != nil {
 				return err

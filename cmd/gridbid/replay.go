@@ -117,9 +117,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	for _, note := range s.Notes {
-		fmt.Fprintf(talk, "  note: %s\n", note)
-	}
+	tellNotes(talk, s)
 	var all []record.Totals
 	day := newDay(s)
 	show := newProgress(talk, policies)

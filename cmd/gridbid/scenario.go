@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -74,6 +75,13 @@ func (s *source) load(args []string) (script.Scenario, error) {
 		return out, badInput{err}
 	}
 	return out, nil
+}
+
+// tellNotes says what of a scenario was assumed, cut or filled.
+func tellNotes(talk io.Writer, s script.Scenario) {
+	for _, note := range s.Notes {
+		fmt.Fprintf(talk, "  note: %s\n", note)
+	}
 }
 
 // kappaFlag adds the flag --kappa, which sets to; without it to stays nil.

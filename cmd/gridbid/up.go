@@ -414,6 +414,7 @@ func (u *upped) tell(cmd *cobra.Command) {
 	}
 	talk := cmd.ErrOrStderr()
 	fmt.Fprintf(talk, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
+	tellNotes(talk, u.scenario)
 	fmt.Fprintf(talk, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
 		fmt.Fprintf(talk, "nats: %s\n", u.server.URL())
