@@ -30,6 +30,8 @@ type deskFlags struct {
 	json  bool
 	watch bool
 	every time.Duration
+
+	now time.Time // by the desk's clock, at its last answer; zero: it has not said
 }
 
 func (f *deskFlags) flags(cmd *cobra.Command, watch bool) {
@@ -64,6 +66,7 @@ func (f *deskFlags) ask(ctx context.Context, method, path, kind string, body []b
 		return fmt.Errorf("no coordinator answers at %s; start one with `gridbid up`, or say --at: %w", f.at, err)
 	}
 	defer answer.Body.Close()
+	f.now, _ = http.ParseTime(answer.Header.Get("Date"))
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 256<<20))
 	if err != nil {
 		return err

@@ -159,7 +159,9 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 		for _, s := range all {
 			sites[s.Name] = true
 		}
-		k.Now = protocol.At(time.Now())
+		if k.Now = protocol.At(live.now); live.now.IsZero() {
+			k.Now = protocol.At(time.Now())
+		}
 	}
 	if path, err := f.ledger.path(); err == nil {
 		err := readLedger(path, nil, talk, func(m protocol.Message) error {

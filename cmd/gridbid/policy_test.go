@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +31,7 @@ func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 		}
 		return s
 	}
+	say("never run at coal-plains until 2026-03-13") // of the clock that is played
 	ban, other := say("never run at coal-plains"), say("avoid coal at night")
 	if text, err := gridbid("policy", "apply", ban.ID); err == nil || !strings.Contains(err.Error(), "nobody confirmed") {
 		t.Errorf("a wish that nobody confirmed: %v: %s", err, text)
@@ -72,6 +75,19 @@ func TestPolicySayTellsAndChangesNothing(t *testing.T) {
 	}
 	if _, _, err := execute(newPolicyCommand(), "apply", "../../etc/passwd"); err == nil {
 		t.Error("a path was taken for an id")
+	}
+}
+
+// Weekends and hours are those of the coordinator, whose clock may be played.
+func TestAWishReckonsFromTheClockOfTheDesk(t *testing.T) {
+	t.Chdir(t.TempDir())
+	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", "Wed, 11 Mar 2026 07:00:00 GMT")
+		_, _ = io.WriteString(w, map[bool]string{true: "{}", false: `[{"name":"oslo"}]`}[r.URL.Path == "/v1/policy"])
+	})
+	out, _, err := execute(newPolicyCommand(), "say", "never run at oslo until 18:00", "--no-impact", "--at", at)
+	if err != nil || !strings.Contains(out, "may not run at oslo, until 11 Mar 18:00 UTC") {
+		t.Errorf("said at 07:00 of 11 March: %v\n%s", err, out)
 	}
 }
 

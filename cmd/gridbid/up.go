@@ -259,7 +259,7 @@ func (u *upped) start(ctx context.Context) error {
 		return err
 	}
 	hub.Limits = u.flags.limits()
-	api := u.desk.Handler()
+	api := u.dated(u.desk.Handler())
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		u.mux.Handle(path, api)
 	}
@@ -289,6 +289,15 @@ func (u *upped) start(ctx context.Context) error {
 		}
 	}
 	return u.submit(ctx)
+}
+
+// dated has answers bear the time of the clock that is played, from which whoever
+// asks reckons.
+func (u *upped) dated(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", u.clock.Now().Go().Format(http.TimeFormat))
+		h.ServeHTTP(w, r)
+	})
 }
 
 // record writes all that is said into a ledger, and hands it on; with it what no
