@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -105,10 +104,13 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 		more, err = f.sweeps(cmd, plan)
 		rows = append(rows, more...)
 	}
-	if len(rows) > 0 {
-		err = errors.Join(err, bench.Write(f.out, rows))
+	if err != nil { // tables that are there stay: rows of another build could not fill them again
+		if len(rows) > 0 {
+			fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
+		}
+		return err
 	}
-	if err != nil {
+	if err := bench.Write(f.out, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -80,4 +81,41 @@ func TestBenchDaysWantsANameForEachDay(t *testing.T) {
 	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "two scenarios are called my-day") {
 		t.Errorf("two days of one name: %v", err)
 	}
+}
+
+// Tables are of all that was asked for: who gives a run up halfway keeps the last ones.
+func TestBenchDaysThatAreGivenUpLeaveTheTables(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"days", "six-regions", "--jobs", "10", "--steps", "5", "--out", dir, "--policies", "home-fifo,random"}
+	if _, talk, err := execute(newBenchCommand(), args...); err != nil {
+		t.Fatalf("%v\n%s", err, talk)
+	}
+	table := filepath.Join(dir, "table.csv")
+	before, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := newBenchCommand()
+	cmd.SetErr(tellAll(func(talk string) {
+		if strings.Contains(talk, "1/") {
+			cancel()
+		}
+	}))
+	cmd.SetArgs(append(args, "--seeds", "2"))
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up after a row: %v", err)
+	}
+	if after, err := os.ReadFile(table); err != nil || string(after) != string(before) {
+		t.Errorf("the table is now, %v:\n%s", err, after)
+	}
+}
+
+// tellAll is shown what is written.
+type tellAll func(string)
+
+func (f tellAll) Write(text []byte) (int, error) {
+	f(string(text))
+	return len(text), nil
 }
