@@ -89,6 +89,9 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return badInput{err}
 	}
+	if err := folder(f.out); err != nil { // before the work
+		return badInput{fmt.Errorf("--out: %w", err)}
+	}
 	program, err := fingerprint()
 	if err != nil {
 		return err

@@ -79,6 +79,9 @@ type explained struct {
 }
 
 func (f *explainFlags) explain(cmd *cobra.Command) error {
+	if f.questions == "" && f.adversarial == "" && f.auctions <= 0 {
+		return badInput{errors.New("bench explain: nothing to try: give --questions, --adversarial or --auctions")}
+	}
 	got := explained{Schema: 1}
 	bad := 0
 	if f.questions != "" {

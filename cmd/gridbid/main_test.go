@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -9,7 +10,10 @@ import (
 // Exit codes are part of the interface: 2 says that something else has to be
 // given.
 func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
-	none := filepath.Join(t.TempDir(), "none")
+	none, file := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"no-such-command"}, {"policy", "no-such-command"}, {"version", "--no-such-flag"},
 		{"why"}, {"why", "a", "b"}, {"replay", "a", "b"}, {"bound", "a", "b"}, {"chat", "a"}, {"drain"}, {"site-gone", "oslo"},
@@ -18,6 +22,9 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 		{"chart", "day", "--run", none}, {"tap", none}, {"why", "job", "--policy", "a/b"},
 		{"pack", "--nodes", none, "--pods", none}, {"pack", "--nodes", none, "--pods", none, "--policy", "luck"}, {"pack", "parity", none},
 		{"pack", "study", none, "--nodes", none}, {"pack", "study", none, "--nodes", none, "--days", "0"},
+		{"page", none}, {"mcp", none}, {"bench", "explain", "--auctions", "0"},
+		{"bench", "days", "six-regions", "--jobs", "1", "--policies", "random", "--steps", "1", "--out", file},
+		{"bench", "payments", "six-regions", "--jobs", "1", "--sites", "atlantis"},
 	} {
 		if _, _, err := execute(newRootCommand(), args...); !errors.As(err, new(badInput)) {
 			t.Errorf("gridbid %v: %v; want bad input", args, err)

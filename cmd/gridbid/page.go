@@ -117,7 +117,7 @@ func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
 func openRun(ctx context.Context, path string, talk io.Writer) (*follow.Run, map[string]string, error) {
 	r, err := journal.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, badInput{err}
 	}
 	about := r.Header()
 	if err := r.Close(); err != nil {

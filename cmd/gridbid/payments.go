@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,11 @@ federation, by what was measured.`,
 				who := sites
 				if len(who) == 0 {
 					who = bench.Telling(s)
+				}
+				for _, name := range who {
+					if !slices.ContainsFunc(s.Sites, func(x script.Site) bool { return x.Name == name }) {
+						return badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
+					}
 				}
 				more, err := bench.Payments(cmd.Context(), s, who, func(format string, args ...any) {
 					fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
