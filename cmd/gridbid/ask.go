@@ -113,6 +113,7 @@ func ask(ctx context.Context, question, path, flags string, asJSON bool, out, ta
 
 // spell adds the flags that name the ledger to the commands of an answer.
 func spell(a *chat.Answer, flags string) {
+	a.Flags = flags
 	if a.Command != "" {
 		a.Command += flags
 	}

@@ -22,6 +22,16 @@ func TestAskAnswersFromTheLedger(t *testing.T) {
 	}
 }
 
+// What is offered to be asked instead is asked of the same run.
+func TestAReadingIsOfferedWithItsRun(t *testing.T) {
+	dir := ledgerOf(t, "auction", "home-fifo")
+	out, _, err := execute(newAskCommand(), "train-1", "--run", dir, "--policy", "home-fifo")
+	flags := ledgerFlag{run: dir, policy: "home-fifo"}.spelled()
+	if !errors.Is(err, errAskOtherwise) || !strings.Contains(out, "  gridbid ask 'why job train-1'"+flags+"\n") {
+		t.Errorf("readings: %v; want them with%s\n%s", err, flags, out)
+	}
+}
+
 func TestAskAsJSON(t *testing.T) {
 	out, _, err := execute(newAskCommand(), "how many jobs ran", "--run", ledgerOf(t, "home-fifo"), "--json")
 	if err != nil {

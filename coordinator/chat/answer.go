@@ -28,6 +28,8 @@ type Answer struct {
 	Command  string          `json:"command,omitempty"`  // that says the same again
 	Draw     string          `json:"draw,omitempty"`     // a command that draws the chart
 	More     []Answer        `json:"more,omitempty"`     // to what else was asked in the same breath
+
+	Flags string `json:"-"` // that name the run, for the commands of readings
 }
 
 // A Table is rows of cells under their heads. Cells are for people; figures
@@ -105,7 +107,7 @@ func (a Answer) Write(w io.Writer) error {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "  %s\n", command(r))
+		fmt.Fprintf(out, "  %s%s\n", command(r), a.Flags)
 	}
 	if n := len(a.Cites); n > 0 {
 		more := ""
