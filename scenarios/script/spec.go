@@ -146,6 +146,9 @@ func parse(file string, text []byte) (spec, error) {
 	return s, s.check()
 }
 
+// mostNodes is how many nodes a scenario has at most, as a list of them.
+const mostNodes = 200_000
+
 // check holds what needs more than one key to see.
 func (s *spec) check() error {
 	at := s.where
@@ -159,8 +162,13 @@ func (s *spec) check() error {
 	case s.Window == nil && s.Start == "":
 		return at()("lacks start: add it, or a window")
 	}
-	seen := make(map[string]bool)
+	seen, nodes := make(map[string]bool), 0
 	for i, site := range s.Sites {
+		for _, rack := range site.Fleet {
+			if nodes += rack.Count; nodes > mostNodes {
+				return at("sites", i, "fleet")("over %d nodes in all: want fewer", mostNodes)
+			}
+		}
 		if seen[site.Name] {
 			return at("sites", i, "name")("%s stands twice: sites need names of their own", site.Name)
 		}

@@ -69,6 +69,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"no sites", "name: a\njobs: {count: 1}\n", ":1: no sites: name some, or a window"},
 		{"a site without a grid", strings.ReplaceAll(smallest, "    region", "    #"), ":4: sites/0: here has no grid: give it a region"},
 		{"a site without a fleet", strings.ReplaceAll(smallest, "    fleet", "    #"), ":4: sites/0: here has no fleet: add one"},
+		{"more nodes than memory", swap("fleet: [{count: 2, ", "fleet: ["+strings.Repeat("{count: 10000, cpu: 1, memory: 1}, ", 20)+"{count: 2, "), ":6: sites/0/fleet: over 200000 nodes in all"},
 		{"GPUs of no model", swap("model: T4, ", ""), ":6: sites/0/fleet/0: gpus and model go together"},
 		{"GPUs of a model that nobody knows", swap("model: T4", "model: A6000"), `:6: sites/0/fleet/0/model: nobody knows what a GPU of model "A6000" draws`},
 		{"no start", swap("start", "#"), ":1: lacks start: add it, or a window"},
