@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +92,7 @@ func altered(s script.Scenario, d chat.Day) script.Scenario {
 		s.Sites = slices.Clone(s.Sites)
 		for i := range s.Sites {
 			if s.Sites[i].Name == d.Down {
-				s.Sites[i].Outages = dark(s.Sites[i].Outages, script.Outage{From: d.From, To: d.To})
+				s.Sites[i].Outages = script.Outage{From: d.From, To: d.To}.Among(s.Sites[i].Outages)
 			}
 		}
 	} else if d.Down != "" {
@@ -111,18 +110,4 @@ func altered(s script.Scenario, d chat.Day) script.Scenario {
 		}
 	}
 	return s
-}
-
-// dark adds an outage to those of a site, which stay in order and apart.
-func dark(all []script.Outage, x script.Outage) (out []script.Outage) {
-	for _, o := range all {
-		if o.To < x.From || o.From > x.To {
-			out = append(out, o)
-			continue
-		}
-		x.From, x.To = min(x.From, o.From), max(x.To, o.To)
-	}
-	out = append(out, x)
-	slices.SortFunc(out, func(a, b script.Outage) int { return cmp.Compare(a.From, b.From) })
-	return out
 }

@@ -75,7 +75,7 @@ func TestOutagesStayInOrderAndApart(t *testing.T) {
 		{out(1, 5), out(1, 5, 10, 20, 40, 50)}, {out(25, 30), out(10, 20, 25, 30, 40, 50)}, {out(15, 45), out(10, 50)},
 		{out(20, 30), out(10, 30, 40, 50)}, {out(60, 70), out(10, 20, 40, 50, 60, 70)}, {out(12, 14), out(10, 20, 40, 50)},
 	} {
-		if got := dark(had, tc.add[0]); !slices.Equal(got, tc.want) {
+		if got := tc.add[0].Among(had); !slices.Equal(got, tc.want) {
 			t.Errorf("%v and %v: %v; want %v", had, tc.add, got, tc.want)
 		}
 	}

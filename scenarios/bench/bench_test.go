@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,12 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 	}
 	if x, _ := Stress(s, "outage"); len(x.Sites[1].Outages) != 1 || x.Sites[1].Outages[0] != (script.Outage{From: start.Add(12 * time.Hour), To: start.Add(20 * time.Hour)}) || s.Sites[1].Outages != nil {
 		t.Errorf("outage: %+v", x.Sites[1].Outages)
+	}
+	own := s
+	own.Sites = slices.Clone(s.Sites)
+	own.Sites[1].Outages = []script.Outage{{From: start.Add(time.Hour), To: start.Add(2 * time.Hour)}}
+	if x, _ := Stress(own, "outage"); len(x.Sites[1].Outages) != 2 || len(own.Sites[1].Outages) != 1 {
+		t.Errorf("an outage beside one of the scenario's own: %+v", x.Sites[1].Outages)
 	}
 	if x, _ := Stress(s, "liar"); x.Sites[2].Bids != (script.Bids{Price: 500, Energy: 500}) || s.Sites[2].Bids != (script.Bids{}) {
 		t.Errorf("liar: %+v", x.Sites[2].Bids)

@@ -39,7 +39,7 @@ var stresses = []stress{
 	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanest, [2]int{}, same, same,
 		func(s script.Scenario, site *script.Site) {
 			noon := s.Start.Floor(24 * time.Hour).Add(12 * time.Hour)
-			site.Outages = []script.Outage{{From: noon, To: noon.Add(8 * time.Hour)}}
+			site.Outages = script.Outage{From: noon, To: noon.Add(8 * time.Hour)}.Among(site.Outages)
 		}},
 	{"liar", "the dearest site says half of its price, energy and carbon", dearest, [2]int{}, same, same,
 		func(_ script.Scenario, site *script.Site) { site.Bids = script.Bids{Price: 500, Energy: 500} }},

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gridbid/gridbid/cluster-agent/grid"
@@ -65,6 +66,20 @@ type Site struct {
 
 // An Outage is a time in which a site has no power. What runs then is lost.
 type Outage struct{ From, To protocol.Time }
+
+// Among returns an outage with others of its site, in order and apart.
+func (x Outage) Among(all []Outage) (out []Outage) {
+	for _, o := range all {
+		if o.To < x.From || o.From > x.To {
+			out = append(out, o)
+			continue
+		}
+		x.From, x.To = min(x.From, o.From), max(x.To, o.To)
+	}
+	out = append(out, x)
+	slices.SortFunc(out, func(a, b Outage) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
 
 // Bids are what a site says of an option, in thousandths of what it knows: a
 // price of 1300 asks for 30 % more than the energy costs; an energy of 500 says
