@@ -160,6 +160,14 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 	if x, _ := Stress(own, "outage"); len(x.Sites[1].Outages) != 2 || len(own.Sites[1].Outages) != 1 {
 		t.Errorf("an outage beside one of the scenario's own: %+v", x.Sites[1].Outages)
 	}
+	late := s // jobs arrive from the evening on: what happens at noon happens on the day after
+	late.Start, late.End = start.Add(21*time.Hour), start.Add(45*time.Hour)
+	if x, _ := Stress(late, "outage"); x.Sites[1].Outages[0].From != start.Add(36*time.Hour) {
+		t.Errorf("an outage of a day that begins in the evening: %+v", x.Sites[1].Outages)
+	}
+	if x, _ := Stress(late, "spike"); x.Sites[0].Signals[protocol.GridPrice][24+37].Value != 3_000_000 {
+		t.Errorf("a spike of a day that begins in the evening: %+v", x.Sites[0].Signals[protocol.GridPrice][50:])
+	}
 	if x, _ := Stress(s, "liar"); x.Sites[2].Bids != (script.Bids{Price: 500, Energy: 500}) || s.Sites[2].Bids != (script.Bids{}) {
 		t.Errorf("liar: %+v", x.Sites[2].Bids)
 	}

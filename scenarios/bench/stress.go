@@ -38,8 +38,8 @@ var stresses = []stress{
 		func(int64) int64 { return -50_000 }, same, none},
 	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanest, [2]int{}, same, same,
 		func(s script.Scenario, site *script.Site) {
-			noon := s.Start.Floor(24 * time.Hour).Add(12 * time.Hour)
-			site.Outages = script.Outage{From: noon, To: noon.Add(8 * time.Hour)}.Among(site.Outages)
+			day := midnight(s, 20)
+			site.Outages = script.Outage{From: day.Add(12 * time.Hour), To: day.Add(20 * time.Hour)}.Among(site.Outages)
 		}},
 	{"liar", "the dearest site says half of its price, energy and carbon", dearest, [2]int{}, same, same,
 		func(_ script.Scenario, site *script.Site) { site.Bids = script.Bids{Price: 500, Energy: 500} }},
@@ -65,10 +65,11 @@ func Stress(s script.Scenario, kind string) (script.Scenario, error) {
 	s.Sites = slices.Clone(s.Sites)
 	site := &s.Sites[hit]
 	site.Signals = maps.Clone(site.Signals)
+	day := midnight(s, x.hours[1])
 	change := func(q protocol.Quantity, to func(int64) int64) {
 		points := slices.Clone(site.Signals[q])
 		for i, p := range points {
-			if h := p.At.Sub(s.Start.Floor(24 * time.Hour)).Hours(); h >= float64(x.hours[0]) && h < float64(x.hours[1]) {
+			if h := p.At.Sub(day).Hours(); h >= float64(x.hours[0]) && h < float64(x.hours[1]) {
 				points[i].Value = to(p.Value)
 			}
 		}
@@ -83,6 +84,16 @@ func Stress(s script.Scenario, kind string) (script.Scenario, error) {
 	sum := sha256.Sum256([]byte(s.Hash + x.name))
 	s.Hash = hex.EncodeToString(sum[:])
 	return s, nil
+}
+
+// midnight returns when the day begins of which hours until last are stressed: the
+// first on which they are not over before jobs arrive.
+func midnight(s script.Scenario, last int) protocol.Time {
+	day := s.Start.Floor(24 * time.Hour)
+	if day.Add(time.Duration(last)*time.Hour) <= s.Start {
+		day = day.Add(24 * time.Hour)
+	}
+	return day
 }
 
 // mean returns a site's mean of a quantity over the day of arrivals.
