@@ -73,6 +73,9 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 	if b.Forget == 0 {
 		b.Forget = 10 * time.Minute
 	}
+	if caps.Len() == 0 { // their limits cannot be read, as those of a virtual machine's cards
+		return again, nil
+	}
 	before := b.limit
 	var err error
 	if b.begun {

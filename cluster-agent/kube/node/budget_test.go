@@ -207,3 +207,15 @@ func TestANodeWhoseClockIsWrongTakesNobodyForGone(t *testing.T) {
 		}
 	}
 }
+
+// Cards of some virtual machines tell no limits; the daemon goes on without a part of
+// the ceiling.
+func TestANodeOfWhoseCardsNoLimitIsKnownIsInNoBook(t *testing.T) {
+	store := &book{}
+	m := newMachine(t, "a", 0, store, 2_800_000)
+	for i := range 3 {
+		if again, err := m.round(t, noon.Add(time.Duration(i)*time.Second)); again || err != nil || len(store.rows) > 0 {
+			t.Errorf("round %d: again %v, %v; the book is %v", i, again, err, store.rows)
+		}
+	}
+}
