@@ -29,9 +29,9 @@ import (
 // refuses a row that was made from an older book.
 //
 // A row that was not renewed for as long as Forget counts no more: its node is
-// gone. For how long that is, each node sees for itself: clocks differ. A node that
-// cannot renew its own for half of that goes down to its lowest limits before the
-// others count on it.
+// gone. For how long that is, each node sees for itself: clocks differ, and are set
+// anew. A node that cannot renew its own for half of that goes down to its lowest
+// limits before the others count on it.
 type Budget struct {
 	Store   Store
 	Node    string
@@ -41,15 +41,17 @@ type Budget struct {
 	held    protocol.Milliwatts // as the book says
 	limit   protocol.Milliwatts // as the cards are told
 	wanted  power.Want
-	renewed protocol.Time
 	begun   bool
+	looked  protocol.Time    // when keep was called last
+	stale   time.Duration    // since our row was renewed, at most
+	watched time.Duration    // for how long we have looked, at least
 	seen    map[string]sight // rows of others
 }
 
-// A sight is a row as it was read, and since when it has been the same.
+// A sight is a row as it was read, and how long we had looked when it became the same.
 type sight struct {
 	text  string
-	since protocol.Time
+	since time.Duration
 }
 
 // A Store keeps the book. Save fails if the book is another than was loaded.
@@ -79,11 +81,13 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 	before := b.limit
 	var err error
 	if b.begun {
+		b.pass(now.Sub(b.looked))
 		err = b.settle(ctx, caps, now)
 	} else { // nothing is held yet, so nothing is taken yet
-		b.begun, b.renewed, b.limit = true, now, caps.Wants().Least
+		b.begun, b.limit = true, caps.Wants().Least
 	}
-	if err != nil && now.Sub(b.renewed) > b.Forget/2 {
+	b.looked = now
+	if err != nil && b.stale > b.Forget/2 {
 		b.limit = caps.Wants().Least
 	}
 	caps.SetCeiling(b.limit)
@@ -91,6 +95,14 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 		again = now.Go()
 	}
 	return again, err
+}
+
+// pass counts the time since keep was called last. What passed of it while our clock
+// was set, or our machine stood still, nobody knows: our own row is taken to be older
+// then, and nobody else's.
+func (b *Budget) pass(d time.Duration) {
+	b.stale += max(d, 0)
+	b.watched += min(max(d, 0), b.Forget/10)
 }
 
 func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time) error {
@@ -104,7 +116,7 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 		b.held = 0
 	}
 	want := caps.Wants()
-	fair, free, err := b.fair(rows, row{GPUs: caps.Len(), Least: want.Least, Most: want.Most}, now)
+	fair, free, err := b.fair(rows, row{GPUs: caps.Len(), Least: want.Least, Most: want.Most})
 	if err != nil {
 		return err
 	}
@@ -118,7 +130,7 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 		next = max(b.held, min(fair, free))
 	}
 	next = max(next, want.Least)
-	if next == b.held && want == b.wanted && now.Sub(b.renewed) < b.Forget/5 {
+	if next == b.held && want == b.wanted && b.stale < b.Forget/5 {
 		return nil
 	}
 	text, err := json.Marshal(row{caps.Len(), want.Least, want.Most, next, int64(now)})
@@ -132,14 +144,14 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 	if err := b.Store.Save(ctx, rows, version); err != nil {
 		return err
 	}
-	b.held, b.wanted, b.renewed = next, want, now
+	b.held, b.wanted, b.stale = next, want, 0
 	b.limit = max(want.Least, min(next, fair))
 	return nil
 }
 
 // fair returns a node's part of the ceiling by what all want, and what nobody
 // else holds. Rows of nodes that are gone are taken out.
-func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair, free protocol.Milliwatts, err error) {
+func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Milliwatts, err error) {
 	free = b.Ceiling
 	wants := mine.wants()
 	maps.DeleteFunc(b.seen, func(node string, _ sight) bool { return rows[node] == "" })
@@ -151,7 +163,7 @@ func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair
 		if err := json.Unmarshal([]byte(rows[node]), &r); err != nil || r.Least < 0 || r.Held < 0 || r.Most < r.Least || r.GPUs < 1 || r.GPUs > 64 {
 			return 0, 0, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
 		}
-		if b.unchanged(node, rows[node], now) > b.Forget {
+		if b.unchanged(node, rows[node]) > b.Forget {
 			delete(rows, node)
 			continue
 		}
@@ -169,16 +181,14 @@ func (b *Budget) fair(rows map[string]string, mine row, now protocol.Time) (fair
 }
 
 // unchanged is for how long a row has been seen to be the same.
-func (b *Budget) unchanged(node, text string, now protocol.Time) time.Duration {
-	s := b.seen[node]
-	if s.text != text || now < s.since {
+func (b *Budget) unchanged(node, text string) time.Duration {
+	if b.seen[node].text != text {
 		if b.seen == nil {
 			b.seen = make(map[string]sight)
 		}
-		s = sight{text, now}
-		b.seen[node] = s
+		b.seen[node] = sight{text, b.watched}
 	}
-	return now.Sub(s.since)
+	return b.watched - b.seen[node].since
 }
 
 // wants are those of a node's cards, taken to be equal: no node is favoured for

@@ -219,3 +219,24 @@ func TestANodeOfWhoseCardsNoLimitIsKnownIsInNoBook(t *testing.T) {
 		}
 	}
 }
+
+// A node whose clock is set, by an hour to either side, takes nobody for gone, and is
+// taken for gone by nobody.
+func TestANodeWhoseClockIsSetHoldsWhatItHeld(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		store := &book{}
+		a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
+		now, ahead := noon, time.Duration(0)
+		for i := range 60 {
+			now = now.Add(30 * time.Second)
+			if i == 10 {
+				ahead = step
+			}
+			_, _ = a.round(t, now.Add(ahead))
+			_, _ = b.round(t, now)
+			if a, b := a.caps.Total(), b.caps.Total(); i > 8 && (a != 1_400_000 || b != 1_400_000) {
+				t.Fatalf("round %d, set by %v: %d and %d, want half each", i, step, a, b)
+			}
+		}
+	}
+}
