@@ -116,7 +116,7 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 		b.held = 0
 	}
 	want := caps.Wants()
-	fair, free, err := b.fair(rows, row{GPUs: caps.Len(), Least: want.Least, Most: want.Most})
+	fair, free, tight, err := b.fair(rows, row{GPUs: caps.Len(), Least: want.Least, Most: want.Most})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 	}
 	next = max(next, want.Least)
 	if next == b.held && want == b.wanted && b.stale < b.Forget/5 {
-		return nil
+		return tight
 	}
 	text, err := json.Marshal(row{caps.Len(), want.Least, want.Most, next, int64(now)})
 	if err != nil {
@@ -146,12 +146,14 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 	}
 	b.held, b.wanted, b.stale = next, want, 0
 	b.limit = max(want.Least, min(next, fair))
-	return nil
+	return tight
 }
 
 // fair returns a node's part of the ceiling by what all want, and what nobody
-// else holds. Rows of nodes that are gone are taken out.
-func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Milliwatts, err error) {
+// else holds. Rows of nodes that are gone are taken out. If not even the lowest limits
+// of all keep the ceiling, that is tight: all go down to those, and stay in the book, or
+// the others would share what is not there.
+func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Milliwatts, tight, err error) {
 	free = b.Ceiling
 	wants := mine.wants()
 	maps.DeleteFunc(b.seen, func(node string, _ sight) bool { return rows[node] == "" })
@@ -161,7 +163,7 @@ func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Mil
 		}
 		var r row
 		if err := json.Unmarshal([]byte(rows[node]), &r); err != nil || r.Least < 0 || r.Held < 0 || r.Most < r.Least || r.GPUs < 1 || r.GPUs > 64 {
-			return 0, 0, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
+			return 0, 0, nil, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
 		}
 		if b.unchanged(node, rows[node]) > b.Forget {
 			delete(rows, node)
@@ -172,12 +174,12 @@ func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Mil
 	}
 	limits, ok := power.Share(b.Ceiling, wants)
 	if !ok {
-		err = errors.New("the lowest limits of all nodes together are above the site's ceiling: raise it, or take nodes out")
+		tight = errors.New("the lowest limits of all nodes together are above the site's ceiling: raise it, or take nodes out")
 	}
 	for _, l := range limits[:mine.GPUs] {
 		fair += l
 	}
-	return fair, max(0, free), err
+	return fair, max(0, free), tight, nil
 }
 
 // unchanged is for how long a row has been seen to be the same.

@@ -240,3 +240,31 @@ func TestANodeWhoseClockIsSetHoldsWhatItHeld(t *testing.T) {
 		}
 	}
 }
+
+// One node too many for a ceiling: all are told, and none draws more than it must,
+// however long that lasts.
+func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
+	store, now := &book{}, noon
+	var all []machine
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, newMachine(t, name, 4, store, 2_000_000)) // of 3 times 800 W
+	}
+	for i := range 60 {
+		now = now.Add(30 * time.Second)
+		for _, m := range all {
+			_, err := m.round(t, now)
+			if i > 5 && (err == nil || m.caps.Total() != 800_000) {
+				t.Fatalf("round %d: node %s has %d mW, %v", i, m.Node, m.caps.Total(), err)
+			}
+		}
+	}
+	for range 60 { // one is taken out
+		now = now.Add(30 * time.Second)
+		for _, m := range all[:2] {
+			_, _ = m.round(t, now)
+		}
+	}
+	if a, b := all[0].caps.Total(), all[1].caps.Total(); a != 1_000_000 || b != 1_000_000 {
+		t.Errorf("%d and %d of two, want half each", a, b)
+	}
+}
