@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/gridbid/gridbid/cluster-agent/cards"
@@ -111,5 +113,31 @@ func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
 	p.Status.Phase = corev1.PodSucceeded
 	if s := d.look(t.Context(), p); s == nil || s.final || !slices.Equal(s.holder.Cards, []string{"GPU-a", "GPU-b"}) {
 		t.Errorf("it is seen as %+v; the kubelet was asked %d times", s, asked)
+	}
+}
+
+// A kubelet that hangs is asked for each pod in turn; the guard must not think us dead.
+func TestAGuardIsToldBeforeEachQuestionToTheKubelet(t *testing.T) {
+	keep, err := cards.New(nil, cards.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats, silent := 0, 0
+	d := New(Config{Node: "n1", Cards: keep, Beat: func() error { beats++; return nil }, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
+		if beats == 0 {
+			silent++
+		}
+		beats = 0
+		return nil, context.DeadlineExceeded
+	}})
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, name := range []string{"a", "b", "c"} {
+		if err := store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{kube.NoteDevices: "0"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.pods = []cache.Indexer{store}
+	if d.round(t.Context()); silent > 0 {
+		t.Errorf("%d questions were asked without a beat since the one before", silent)
 	}
 }

@@ -250,6 +250,7 @@ func (d *Daemon) cardsOf(ctx context.Context, p *corev1.Pod, counted map[string]
 	case len(counted) > 0: // a kubelet says nothing of a pod that has ended
 		return slices.Sorted(maps.Keys(counted)), nil
 	case d.cfg.Chosen != nil:
+		d.beat() // a kubelet may take its time
 		return d.cfg.Chosen(ctx, p)
 	}
 	for _, s := range strings.Split(p.Annotations[kube.NoteDevices], ",") {
