@@ -217,8 +217,12 @@ func (h *Hands) full(node string, claim *resourcev1.ResourceClaim, results []res
 	return ""
 }
 
-// takes is the thousandths of a device that an allocation holds.
+// takes is the thousandths of a device that an allocation holds. Who may only look
+// after devices, as their monitors do, holds nothing of them.
 func takes(x resourcev1.DeviceRequestAllocationResult) int64 {
+	if x.AdminAccess != nil && *x.AdminAccess {
+		return 0
+	}
 	if q, ok := x.ConsumedCapacity[milliCapacity]; ok {
 		return q.Value()
 	}

@@ -238,11 +238,7 @@ func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
 			if !ok || x.Driver != h.cfg.Driver {
 				continue
 			}
-			milli := protocol.Milli(1000)
-			if q, ok := x.ConsumedCapacity[milliCapacity]; ok {
-				milli = protocol.Milli(q.Value())
-			}
-			out[i] += milli
+			out[i] += protocol.Milli(takes(x))
 		}
 	}
 	return out
