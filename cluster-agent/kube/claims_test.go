@@ -72,3 +72,22 @@ func TestAMonitorOfAllDevicesHoldsNoneOfThem(t *testing.T) {
 		}
 	}
 }
+
+// A driver that publishes a card less makes others of the indexes after it. What runs on
+// those cards is not sold again, for jobs to wait there until they are given back.
+func TestADeviceThatHasAnotherIndexNowIsStillHeld(t *testing.T) {
+	claim := given("train", "r1", false, "gpu-2")
+	for _, tc := range []struct {
+		devices []string
+		want    []protocol.Milli
+	}{
+		{[]string{"gpu-0", "gpu-1", "gpu-2", "gpu-3"}, []protocol.Milli{0, 0, 0, 0}},
+		{[]string{"gpu-0", "gpu-2", "gpu-3"}, []protocol.Milli{0, 1000, 0}},
+	} {
+		h := claiming(t, tc.devices, claim)
+		h.runs["r1"] = &run{name: "r1", launch: protocol.Launch{Devices: []int{2}}}
+		if got := milli(len(tc.devices), h.claimedByOthers("n1")); !slices.Equal(got, tc.want) {
+			t.Errorf("of %v %v is not to be sold", tc.devices, got)
+		}
+	}
+}

@@ -214,7 +214,8 @@ func (h *Hands) broken(n *corev1.Node) (all []int) {
 }
 
 // claimedByOthers is what claims that are not of our runs hold of a node's
-// devices, by index.
+// devices, by index; and what claims of ours hold of devices that have another index
+// than when they were sold, as after a card before them is gone.
 func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
 	if h.claims == nil {
 		return nil
@@ -224,9 +225,9 @@ func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
 	list, _ := h.claims.ByIndex(byNode, node)
 	for _, o := range list {
 		c := o.(*resourcev1.ResourceClaim)
-		if h.holds(c.Labels[LabelRun]) {
-			continue
-		}
+		h.mu.Lock()
+		r := h.runs[c.Labels[LabelRun]]
+		h.mu.Unlock()
 		if index == nil {
 			index = make(map[string]int)
 			for i, d := range h.devices(node) {
@@ -235,7 +236,7 @@ func (h *Hands) claimedByOthers(node string) map[int]protocol.Milli {
 		}
 		for _, x := range c.Status.Allocation.Devices.Results {
 			i, ok := index[x.Pool+"/"+x.Device]
-			if !ok || x.Driver != h.cfg.Driver {
+			if !ok || x.Driver != h.cfg.Driver || r != nil && slices.Contains(r.launch.Devices, i) {
 				continue
 			}
 			out[i] += protocol.Milli(takes(x))
