@@ -199,6 +199,8 @@ func (h *Hands) tend(ctx context.Context, r *run, u *unstructured.Unstructured, 
 		switch {
 		case over(p) || p.DeletionTimestamp != nil:
 			continue
+		case p.Spec.NodeName == "" && slices.ContainsFunc(pods, goes):
+			continue // until there is room for it
 		case p.Spec.NodeName == "":
 			if e := h.bind(ctx, r, p, pods); err == nil {
 				err = e
@@ -223,6 +225,11 @@ func (h *Hands) tend(ctx context.Context, r *run, u *unstructured.Unstructured, 
 // over reports whether nothing of a pod runs any more.
 func over(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// goes reports whether a pod is being ended, and holds what it has until then.
+func goes(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && !over(p)
 }
 
 // ran reports whether a pod runs or has run. One that its kubelet would not have

@@ -31,7 +31,7 @@ func (h *Hands) ending(r *run, u *unstructured.Unstructured, pods []*corev1.Pod)
 			h.leave(r, protocol.Evicted, why)
 			return 0
 		}
-		if r.going == "" {
+		if r.going == "" && !spare(p) {
 			r.going, r.goingSince, r.goingTry = p.Name, now, attemptOf(p)
 		}
 	}
@@ -49,6 +49,13 @@ func (h *Hands) ending(r *run, u *unstructured.Unstructured, pods []*corev1.Pod)
 		h.leave(r, protocol.Evicted, "pod "+r.going+" was evicted or deleted")
 	}
 	return max(left, 0)
+}
+
+// spare reports whether a pod is a worker that its own program lets go as it runs, and
+// makes anew when one is lost: Spark's driver ends executors that are idle, or when it
+// is done itself, and so does Ray's autoscaler with its workers.
+func spare(p *corev1.Pod) bool {
+	return p.Labels["spark-role"] == "executor" || p.Labels["ray.io/node-type"] == "worker"
 }
 
 // restarts is how often a JobSet has begun again, as it may when its program fails:

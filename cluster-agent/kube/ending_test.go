@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -70,6 +71,10 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		p.Status.Phase, p.DeletionTimestamp = corev1.PodRunning, &at
 		return p
 	}
+	executor, driver, worker := deleted(), deleted(), deleted()
+	executor.Labels["spark-role"], driver.Labels["spark-role"], worker.Labels["ray.io/node-type"] = "executor", "driver", "worker"
+	drained := executor.DeepCopy()
+	drained.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
 	evicted := deleted()
 	evicted.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
 	failed := holder("main", "", 2)
@@ -89,6 +94,10 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		{"a pod was deleted by hand", never, nil, nil, []*corev1.Pod{deleted()}, "lost later"},
 		{"the same, and none may fail", never, says("FailureTarget", "BackoffLimitExceeded"), says("FailureTarget", "BackoffLimitExceeded"), []*corev1.Pod{deleted()}, "lost later"},
 		{"a JobSet begins again", objects[4].text, nil, map[string]any{"restarts": int64(1)}, []*corev1.Pod{deleted()}, "runs"},
+		{"a Spark driver ends an executor that is idle", objects[6].text, nil, nil, []*corev1.Pod{executor}, "runs"},
+		{"an executor is evicted", objects[6].text, nil, nil, []*corev1.Pod{drained}, "lost"},
+		{"a driver is deleted by hand", objects[6].text, nil, nil, []*corev1.Pod{driver}, "lost later"},
+		{"Ray's autoscaler ends a worker", objects[5].text, nil, nil, []*corev1.Pod{worker}, "runs"},
 		{"it was evicted", never, nil, nil, []*corev1.Pod{evicted}, "lost"},
 		{"it was evicted while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, nil, "lost"},
 		{"its program failed while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, []*corev1.Pod{failed}, "ended"},
@@ -128,5 +137,39 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		} else if _, ok := h.past[0].said.(protocol.Exited); !ok {
 			t.Errorf("%s: it is said %v", tc.name, h.past)
 		}
+	}
+}
+
+// A Spark driver lets one executor go and asks for another.
+func TestAWorkerThatComesIsBoundWhenTheOneBeforeItIsGone(t *testing.T) {
+	now, at := noon.Add(time.Minute), metav1.NewTime(noon.Go())
+	first, second := holder("exec-1", "", 2), holder("exec-2", "", 2)
+	first.UID, first.DeletionTimestamp, first.Status.Phase = "1", &at, corev1.PodRunning
+	first.Annotations = map[string]string{NoteDevices: "0,1"}
+	second.UID, second.Spec.NodeName, second.Spec.SchedulerName = "2", "", Scheduler
+	for _, p := range []*corev1.Pod{first, second} {
+		p.Labels["spark-role"] = "executor"
+	}
+	h, r := looked(t, &now, objects[6].text, nil, first, second)
+	h.cfg.Nodes, r.launch.Devices = All, []int{0, 1}
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+		byRun:  func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil },
+		byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil },
+	})
+	if err := h.pods.Replace([]any{first, second}, ""); err != nil {
+		t.Fatal(err)
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{pluginGPU: resource.MustParse("8")}}}
+	if err := h.nodes.Update(n); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || len(r.gave) > 0 {
+		t.Errorf("while the first is there: %v, %v, gave %v", err, r.leaving.Load(), r.gave)
+	}
+	if err := h.pods.Delete(first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || len(r.gave["2"]) != 2 {
+		t.Errorf("when it is gone: %v, %v, gave %v", err, r.leaving.Load(), r.gave)
 	}
 }
