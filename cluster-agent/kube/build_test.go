@@ -347,3 +347,18 @@ func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
 		}
 	}
 }
+
+// A RayJob that may fail again says FAILED each time, and is said to have ended then.
+// Kubernetes' own Job says so once.
+func TestARayJobFailsOnce(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for _, o := range objects {
+		u, _, err := h.build(launchOf(strings.Replace(o.text, `"spec":{`, `"spec":{"backoffLimit":3,`, 1), 2*o.pods))
+		if err != nil {
+			t.Fatal(o.kind, err)
+		}
+		if _, left, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "backoffLimit"); left != (o.kind != "RayJob") {
+			t.Errorf("%s: its backoffLimit is left: %v", o.kind, left)
+		}
+	}
+}

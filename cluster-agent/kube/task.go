@@ -65,6 +65,9 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	for _, field := range vanish { // how it ended is to be read on it; we let it go
 		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
 	}
+	if k.Kind == "RayJob" { // says that it has failed and runs again, on pods that nobody waits for
+		unstructured.RemoveNestedField(u.Object, "spec", "backoffLimit")
+	}
 	if k.frees != "" { // what ran on would hold GPUs that are sold to others
 		if err := unstructured.SetNestedField(u.Object, k.free, strings.Split(k.frees, ".")...); err != nil {
 			return nil, nil, err
