@@ -362,3 +362,16 @@ func TestARayJobFailsOnce(t *testing.T) {
 		}
 	}
 }
+
+// Spark's operator gives pods the scheduler of its own fields before that of their
+// template; another's would put them where nothing was sold.
+func TestASparkApplicationNamesNoScheduler(t *testing.T) {
+	text := strings.Replace(objects[6].text, `"spec":{`, `"spec":{"batchScheduler":"volcano","sparkConf":{"spark.kubernetes.scheduler.name":"other","spark.kubernetes.executor.scheduler.name":"other","spark.scheduler.mode":"FAIR"},`, 1)
+	u, _, err := New(Config{Site: "oslo", Sharing: Plugin}).build(launchOf(text, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(u.Object["spec"]); strings.Contains(string(got), "volcano") || strings.Contains(string(got), "other") || !strings.Contains(string(got), "FAIR") {
+		t.Errorf("built %s", got)
+	}
+}

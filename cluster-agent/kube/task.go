@@ -106,7 +106,8 @@ var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSeconds
 // disown takes from a task what is for hands, machines and device plugins to say:
 // which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
 // ran copies that, too. Parts of a Workflow name schedulers and patch pods on their
-// own account; that goes as well.
+// own account, and a SparkApplication names a scheduler in two more ways; that goes as
+// well.
 func disown(v any) {
 	switch x := v.(type) {
 	case []any:
@@ -115,6 +116,7 @@ func disown(v any) {
 		}
 	case map[string]any:
 		delete(x, "schedulerName")
+		delete(x, "batchScheduler")
 		delete(x, "podSpecPatch")
 		for field, inner := range x {
 			if m, ok := inner.(map[string]any); ok && (field == "annotations" || field == "labels" || field == "sparkConf") {
@@ -128,7 +130,7 @@ func disown(v any) {
 // notItsOwn reports whether a key of labels or annotations, or of a Spark setting that
 // makes some, is not the task's to say.
 func notItsOwn(key string) bool {
-	return slices.ContainsFunc([]string{"gridbid.io/", "hami.io/", "ALIYUN_COM_GPU"}, func(mark string) bool { return strings.Contains(key, mark) })
+	return slices.ContainsFunc([]string{"gridbid.io/", "hami.io/", "ALIYUN_COM_GPU", ".scheduler.name"}, func(mark string) bool { return strings.Contains(key, mark) })
 }
 
 func merge(m map[string]any, field string, add map[string]string) {
