@@ -148,7 +148,8 @@ type run struct {
 	goingTry   int64         // of which attempt it is: see attemptOf
 
 	gave map[types.UID][]int       // devices of its pods, before the cluster says so
-	held map[string]types.UID      // its pods that were given devices, by name
+	held map[types.UID]string      // names of its pods that were given devices
+	gone map[types.UID]bool        // those of them that are no more
 	drew map[types.UID]meter.Tally // what their machines wrote
 
 	fixed map[protocol.Time]protocol.Millijoules // what it drew in hours that were told

@@ -61,7 +61,7 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 			case 0:
 				n++
 				name := fmt.Sprint("run-", n)
-				h.runs[name] = &run{name: name, since: now, launch: protocol.Launch{Job: protocol.Job{CPU: 4000}, Power: 300_000}, held: map[string]types.UID{name: types.UID(name)}}
+				h.runs[name] = &run{name: name, since: now, launch: protocol.Launch{Job: protocol.Job{CPU: 4000}, Power: 300_000}, held: map[types.UID]string{types.UID(name): name}}
 			case 1, 2:
 				for _, name := range sorted(h.runs) {
 					r := h.runs[name]

@@ -53,12 +53,18 @@ func (h *Hands) cards(node *corev1.Node, devices []int) string {
 func (h *Hands) read(r *run, pods []*corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	gone := make(map[types.UID]bool)
+	for id := range r.held {
+		gone[id] = true
+	}
+	r.gone = gone
 	for _, p := range pods {
+		delete(gone, p.UID)
 		if len(indexes(p)) > 0 {
 			if r.held == nil {
-				r.held = make(map[string]types.UID)
+				r.held = make(map[types.UID]string)
 			}
-			r.held[p.Name] = p.UID
+			r.held[p.UID] = p.Name
 		}
 		text := p.Annotations[meter.NoteDrew]
 		if text == "" {
@@ -108,15 +114,17 @@ func ends(p *corev1.Pod) (last protocol.Time) {
 // drawn is what a run drew, and whether that is an estimate: by the meter that
 // the configuration names, or else by what its machines wrote, or else by what
 // its plan said. The cores of a job with cards have no meter of their own;
-// they are a small part, and counted by the power model.
+// they are a small part, and counted by the power model. What a pod drew that its
+// controller has put another in the place of is what was written of it last.
 func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
 	h.mu.Lock()
-	held, drew := maps.Clone(r.held), maps.Clone(r.drew)
+	held, gone, drew := maps.Clone(r.held), r.gone, maps.Clone(r.drew)
 	h.mu.Unlock()
 	if h.cfg.Draw != nil && len(held) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		draw, err := h.cfg.Draw(ctx, r.launch, r.space, sorted(held), since, until)
+		names := slices.Sorted(maps.Values(held))
+		draw, err := h.cfg.Draw(ctx, r.launch, r.space, slices.Compact(names), since, until)
 		if err == nil {
 			return draw, false
 		}
@@ -124,17 +132,25 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 	}
 	var all meter.Tally
 	told := until // all of it was told until then
-	for _, name := range sorted(held) {
-		t := drew[held[name]]
+	last := since // if all are gone: what came after it nobody wrote down
+	for id := range held {
+		t := drew[id]
 		switch {
 		case t.Missing != "":
 			told = since
-		case !t.Final:
+		case t.Final:
+			last = until
+		case gone[id]:
+			last, estimated = max(last, t.Until), true
+		default:
 			told = min(told, max(since, t.Until))
 		}
 		for _, s := range t.Drew {
 			all.Add(s.Hour, s.Hour, s.Energy)
 		}
+	}
+	if len(gone) == len(held) {
+		told = min(told, last)
 	}
 	if len(held) == 0 || told <= since {
 		return Planned(r.launch, since, until), true
@@ -147,7 +163,7 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 		all.Add(s.Hour, s.Hour, s.Energy)
 	}
 	slices.SortFunc(all.Drew, func(x, y protocol.Slice) int { return cmp.Compare(x.Hour, y.Hour) })
-	return all.Drew, told < until
+	return all.Drew, estimated || told < until
 }
 
 // used is what a run made of what it held: by the metrics that the configuration
@@ -166,8 +182,8 @@ func (h *Hands) used(r *run, pods []*corev1.Pod, since, until protocol.Time) (u 
 		}
 	}
 	var all meter.Looks
-	for _, name := range sorted(r.held) {
-		all.And(r.drew[r.held[name]].Looks)
+	for id := range r.held {
+		all.And(r.drew[id].Looks)
 	}
 	if seen := all.Use(); all.N > 0 {
 		u.GPU, u.GPUMemory, u.Temperature = seen.GPU, seen.GPUMemory, seen.Temperature
