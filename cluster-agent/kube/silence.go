@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -15,9 +16,10 @@ const pause = 5 * time.Second
 
 // listen asks the API server every second whether it is there. While it is
 // silent, all nodes are told as closed. When it has been silent for as long as the
-// configuration has patience, what runs there is given up.
+// configuration has patience, what runs there is given up. One that does not let us
+// in, since our credentials have expired, is there, and so is what runs there.
 func (h *Hands) listen(ctx context.Context) {
-	silent, last := time.Duration(0), h.cfg.Now()
+	silent, gone, last := time.Duration(0), time.Duration(0), h.cfg.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -25,9 +27,14 @@ func (h *Hands) listen(ctx context.Context) {
 		case <-time.After(time.Second):
 		}
 		now := h.cfg.Now()
-		silent = longer(silent, now.Sub(last))
-		if last = now; h.answers(ctx) {
+		silent, gone = longer(silent, now.Sub(last)), longer(gone, now.Sub(last))
+		last = now
+		err := h.ready(ctx)
+		if err == nil {
 			silent = 0
+		}
+		if answered(err) {
+			gone = 0
 		}
 		h.mu.Lock()
 		was := h.silent
@@ -35,11 +42,11 @@ func (h *Hands) listen(ctx context.Context) {
 		changed := was != h.silent
 		h.mu.Unlock()
 		if changed {
-			h.cfg.Log.Warn("the API server went silent, or answers again", "silent", silent >= pause)
+			h.cfg.Log.Warn("the API server went silent, or answers again", "silent", silent >= pause, "error", err)
 			h.changed()
 		}
-		if h.cfg.Abandon > 0 && silent >= h.cfg.Abandon {
-			h.abandon(silent)
+		if h.cfg.Abandon > 0 && gone >= h.cfg.Abandon {
+			h.abandon(gone)
 		}
 	}
 }
@@ -49,11 +56,20 @@ func (h *Hands) listen(ctx context.Context) {
 // was set, is nobody's silence.
 func longer(silent, more time.Duration) time.Duration { return silent + min(max(more, 0), pause) }
 
-func (h *Hands) answers(ctx context.Context) bool {
+// ready asks the API server whether it is there, and can be used.
+func (h *Hands) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	d, ok := h.cfg.Client.Discovery().(*discovery.DiscoveryClient)
-	return !ok || d.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
+	if !ok {
+		return nil
+	}
+	return d.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// answered reports whether an API server is there that was asked, ready for us or not.
+func answered(err error) bool {
+	return err == nil || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
 
 // abandon gives up all runs of a cluster that does not answer. They are taken
