@@ -373,7 +373,10 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	if !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
-	if !r.spent { // or it was said, and only the cluster has yet to take that in
+	h.mu.Lock()
+	spent := r.spent
+	h.mu.Unlock()
+	if !spent { // or it was said, and only the cluster has yet to take that in
 		draw, estimated := h.drawn(r, since, until)
 		h.sayLast(r.launch.Job.ID, r.launch.Epoch, protocol.Exited{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.spend(r, draw), Failed: failed, Estimated: estimated, Use: h.used(r, pods, since, until), Ended: until})
 	}

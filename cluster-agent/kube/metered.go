@@ -112,13 +112,10 @@ func ends(p *corev1.Pod) (last protocol.Time) {
 }
 
 // drawn is what a run drew, and whether that is an estimate: by the meter that
-// the configuration names, or else by what its machines wrote, or else by what
-// its plan said. The cores of a job with cards have no meter of their own;
-// they are a small part, and counted by the power model. What a pod drew that its
-// controller has put another in the place of is what was written of it last.
+// the configuration names, or else as noted.
 func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
 	h.mu.Lock()
-	held, gone, drew := maps.Clone(r.held), r.gone, maps.Clone(r.drew)
+	held := maps.Clone(r.held)
 	h.mu.Unlock()
 	if h.cfg.Draw != nil && len(held) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -130,6 +127,17 @@ func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice
 		}
 		h.cfg.Log.Warn("a run was not metered; its plan counts", "run", r.name, "error", err)
 	}
+	return h.noted(r, since, until)
+}
+
+// noted is what a run drew by what its machines wrote, or else by what its plan said.
+// The cores of a job with cards have no meter of their own; they are a small part, and
+// counted by the power model. What a pod drew that its controller has put another in
+// the place of is what was written of it last.
+func (h *Hands) noted(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
+	h.mu.Lock()
+	held, gone, drew := maps.Clone(r.held), r.gone, maps.Clone(r.drew)
+	h.mu.Unlock()
 	var all meter.Tally
 	told := until // all of it was told until then
 	last := since // if all are gone: what came after it nobody wrote down

@@ -73,7 +73,8 @@ func answered(err error) bool {
 }
 
 // abandon gives up all runs of a cluster that does not answer. They are taken
-// down when it answers again.
+// down when it answers again. What they drew until now is said; no meter is asked for
+// that, which would be silent, too.
 func (h *Hands) abandon(silent time.Duration) {
 	h.mu.Lock()
 	var given []*run
@@ -86,7 +87,15 @@ func (h *Hands) abandon(silent time.Duration) {
 	why := protocol.Reason{Code: protocol.NodeGone, Note: fmt.Sprintf("the cluster's API server has been silent for %v", silent.Round(time.Second))}
 	for _, r := range given {
 		h.leave(r, why.Code, why.Note)
-		h.sayLast(r.launch.Job.ID, r.launch.Epoch, protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why})
+		x := protocol.Lost{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
+		h.mu.Lock()
+		since := r.since
+		h.mu.Unlock()
+		if since != 0 {
+			x.Draw, x.Estimated = h.noted(r, since, h.cfg.Now())
+			x.Draw = h.spend(r, x.Draw)
+		}
+		h.sayLast(x.Job, x.Epoch, x)
 		h.queue.Add(r.name)
 	}
 }
