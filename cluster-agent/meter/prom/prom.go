@@ -126,15 +126,21 @@ func (m *Meter) Cores(ctx context.Context, r Run) ([]protocol.Slice, error) {
 	return t.Drew, nil
 }
 
-// Hour returns what the whole site drew in the hour that begins at an instant.
+// Hour returns what the whole site drew in the hour that begins at an instant. One of
+// which more than a tenth was not sampled was not measured.
 func (m *Meter) Hour(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
 	if m.cfg.Site == "" {
 		return 0, errors.New("prom: no expression for the site's power is configured")
 	}
 	end := hour.Add(time.Hour)
-	all, err := m.ask(ctx, "/api/v1/query", url.Values{"query": {fmt.Sprintf("avg_over_time((%s)[1h:1m])", m.cfg.Site)}, "time": {seconds(end)}})
+	all, err := m.ask(ctx, "/api/v1/query", url.Values{
+		"query": {fmt.Sprintf("avg_over_time((%[1]s)[1h:1m]) and count_over_time((%[1]s)[1h:1m]) >= %[2]d", m.cfg.Site, int(covered*60))}, "time": {seconds(end)},
+	})
 	if err != nil {
 		return 0, err
+	}
+	if len(all) == 0 {
+		return 0, errors.New("prom: the site's power was not sampled for nine tenths of the hour, or its expression tells of nothing")
 	}
 	if len(all) != 1 || len(all[0].points) != 1 {
 		return 0, fmt.Errorf("prom: the site's power is %d series; want one: sum it up", len(all))

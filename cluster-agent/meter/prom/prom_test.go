@@ -102,8 +102,15 @@ func TestTheSitesHourIsItsMeanPower(t *testing.T) {
 	if err != nil || got != 44_444_160_000 {
 		t.Errorf("Hour = %d, %v", got, err)
 	}
-	if q := (*asked)[0]; q.Get("query") != "avg_over_time((sum(pdu_watts))[1h:1m])" || q.Get("time") != "1767358800.000" {
+	const query = "avg_over_time((sum(pdu_watts))[1h:1m]) and count_over_time((sum(pdu_watts))[1h:1m]) >= 54"
+	if q := (*asked)[0]; q.Get("query") != query || q.Get("time") != "1767358800.000" {
 		t.Errorf("asked %v", q)
+	}
+	empty, _ := server(t, func(url.Values) (int, string) {
+		return 200, `{"status":"success","data":{"resultType":"vector","result":[]}}`
+	})
+	if _, err := newMeter(t, Config{URL: empty, Site: "x"}).Hour(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "not sampled") {
+		t.Errorf("an hour that was not sampled: %v", err)
 	}
 }
 
