@@ -208,7 +208,15 @@ func (h *Hands) choose(r *run, p *corev1.Pod, pods []*corev1.Pod) (devices []int
 	return devices, true
 }
 
-// indexes reads which devices a pod of ours was given.
+// listed writes which devices a pod of ours was given, and indexes reads that.
+func listed(devices []int) string {
+	var list []string
+	for _, d := range devices {
+		list = append(list, strconv.Itoa(d))
+	}
+	return strings.Join(list, ",")
+}
+
 func indexes(p *corev1.Pod) (devices []int) {
 	text := p.Annotations[NoteDevices]
 	if text == "" {
@@ -228,11 +236,7 @@ func (h *Hands) notes(r *run, node *corev1.Node, p *corev1.Pod, devices []int) m
 	if len(devices) == 0 {
 		return nil
 	}
-	var list []string
-	for _, d := range devices {
-		list = append(list, strconv.Itoa(d))
-	}
-	notes := map[string]string{NoteDevices: strings.Join(list, ",")}
+	notes := map[string]string{NoteDevices: listed(devices)}
 	if cards := h.cards(node, devices); cards != "" {
 		notes[meter.NoteCards] = cards
 	}
@@ -245,7 +249,7 @@ func (h *Hands) notes(r *run, node *corev1.Node, p *corev1.Pod, devices []int) m
 		notes["hami.io/vgpu-devices-to-allocate"], notes["hami.io/vgpu-devices-allocated"] = chosen, chosen
 		notes["hami.io/bind-phase"], notes["hami.io/bind-time"] = "allocating", strconv.FormatInt(now.Unix(), 10)
 	case GPUShare:
-		notes["ALIYUN_COM_GPU_MEM_IDX"] = list[0]
+		notes["ALIYUN_COM_GPU_MEM_IDX"] = strconv.Itoa(devices[0])
 		notes["ALIYUN_COM_GPU_MEM_POD"] = strconv.FormatInt(gib(r.launch.Job), 10)
 		notes["ALIYUN_COM_GPU_MEM_DEV"] = strconv.FormatInt(deviceGiB(node), 10)
 		notes["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "false"

@@ -178,6 +178,9 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 	spec["tolerations"] = all
 	if j.Spec.Template.Spec.SchedulerName != Scheduler {
 		spec["nodeSelector"] = map[string]any{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+		if list := listed(r.launch.Devices); list != "" { // no binding of ours says so, and its machine looks for it
+			notes[NoteDevices] = list
+		}
 	}
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{
