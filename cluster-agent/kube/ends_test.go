@@ -316,3 +316,34 @@ func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
 		t.Errorf("said %+v", h.past[0].said)
 	}
 }
+
+// Its owner wants a suspended Job on another node than was sold: it would wait in vain
+// for the cluster's scheduler, and hold its GPUs, or be led where it must not run.
+func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
+	for _, tc := range []struct {
+		notes, selector string
+		released        bool
+	}{
+		{`{}`, `{"kubernetes.io/hostname":"n9"}`, false},
+		{`{}`, `{"pool":"fast"}`, false},
+		{`{}`, `{"pool":"slow"}`, true},
+		{`{"gridbid.io/job":"oslo/u1"}`, `{"kubernetes.io/hostname":"n9"}`, true}, // by us, the last time
+	} {
+		now, patched := noon, 0
+		h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPatch {
+				patched++
+			}
+			_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"mine","namespace":"default","uid":"u1","labels":{"gridbid.io/queue":"night"}},
+				"spec":{"suspend":true,"template":{"metadata":{"annotations":`+tc.notes+`},"spec":{"nodeSelector":`+tc.selector+`}}}}`)
+		})
+		if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelHostname: "n1", "pool": "slow"}}}); err != nil {
+			t.Fatal(err)
+		}
+		h.launch(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
+			Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
+		if _, err := h.attend(t.Context(), runName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
+			t.Errorf("%s: %v; patched %d times, said %v", tc.selector, err, patched, h.past)
+		}
+	}
+}

@@ -137,12 +137,25 @@ func (h *Hands) release(ctx context.Context, r *run, uid string) (why string, er
 	case node == nil:
 		return "node " + r.launch.Node + " is gone", nil
 	}
+	if why := misplaced(node, owners(j)); why != "" {
+		return why, nil
+	}
 	patch, err := h.freedom(r, j, node)
 	if err == nil {
 		r.asked = h.cfg.Now()
 		_, err = h.cfg.Client.BatchV1().Jobs(r.space).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	return "", err
+}
+
+// owners is a pod of a Job as its owner would have it placed: without the node to which
+// an earlier release of ours has led it.
+func owners(j *batchv1.Job) *corev1.Pod {
+	s := j.Spec.Template.Spec.DeepCopy()
+	if j.Spec.Template.Annotations[NoteJob] != "" {
+		delete(s.NodeSelector, corev1.LabelHostname)
+	}
+	return &corev1.Pod{Spec: *s}
 }
 
 // Ended reports whether a Job has.
