@@ -375,3 +375,19 @@ func TestASparkApplicationNamesNoScheduler(t *testing.T) {
 		t.Errorf("built %s", got)
 	}
 }
+
+// A kubelet ends pods of a low priority for those of a high one.
+func TestATaskHasNoPriorityClass(t *testing.T) {
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for _, o := range objects {
+		text := strings.ReplaceAll(o.text, `"spec":{`, `"spec":{"podPriorityClassName":"high","priorityClassName":"high",`)
+		text = strings.ReplaceAll(strings.ReplaceAll(text, `"driver":{`, `"driver":{"priorityClassName":"high",`), `{"container":`, `{"priorityClassName":"high","container":`)
+		u, _, err := h.build(launchOf(text, 2*o.pods))
+		if err != nil {
+			t.Fatal(o.kind, err)
+		}
+		if got, _ := json.Marshal(u.Object["spec"]); strings.Contains(string(got), "high") {
+			t.Errorf("%s: built %s", o.kind, got)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		}
 		merge(t.meta, "annotations", map[string]string{NoteJob: string(l.Job.ID), meter.NotePower: h.plan(l).Text()})
 		t.spec["schedulerName"] = Scheduler
-		for _, field := range []string{"nodeName", "priorityClassName", "schedulingGates", "resourceClaims"} {
+		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
 			delete(t.spec, field) // where and with what it runs is not the task's to say
 		}
 		h.tolerate(t.spec)
@@ -105,9 +105,8 @@ var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSeconds
 
 // disown takes from a task what is for hands, machines and device plugins to say:
 // which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
-// ran copies that, too. Parts of a Workflow name schedulers and patch pods on their
-// own account, and a SparkApplication names a scheduler in two more ways; that goes as
-// well.
+// ran copies that, too. Parts of a Workflow or a SparkApplication name schedulers and
+// priorities, and patch pods, on their own account; that goes as well.
 func disown(v any) {
 	switch x := v.(type) {
 	case []any:
@@ -115,9 +114,9 @@ func disown(v any) {
 			disown(e)
 		}
 	case map[string]any:
-		delete(x, "schedulerName")
-		delete(x, "batchScheduler")
-		delete(x, "podSpecPatch")
+		for _, field := range []string{"schedulerName", "batchScheduler", "podSpecPatch", "priorityClassName", "podPriorityClassName"} {
+			delete(x, field)
+		}
 		for field, inner := range x {
 			if m, ok := inner.(map[string]any); ok && (field == "annotations" || field == "labels" || field == "sparkConf") {
 				maps.DeleteFunc(m, func(key string, _ any) bool { return notItsOwn(key) })
