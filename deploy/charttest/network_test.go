@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,21 @@ func lets(t *testing.T, p networkingv1.NetworkPolicy, protocol corev1.Protocol, 
 	return false
 }
 
+// hub is the port on which a hub takes the parties of sites, as gridbid sets it up.
+func hub(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("../nats/hub.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^listen: "[^"]*:(\d+)"`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("hub.conf names no port")
+	}
+	port, _ := strconv.Atoi(string(m[1]))
+	return port
+}
+
 // Whatever the agent has to reach, it may reach, and nothing beside that.
 func TestTheAgentReachesWhatItMust(t *testing.T) {
 	const tcp, udp, api, away = corev1.ProtocolTCP, corev1.ProtocolUDP, "10.0.0.1", "203.0.113.9"
@@ -59,8 +75,8 @@ func TestTheAgentReachesWhatItMust(t *testing.T) {
 		address  string
 		port     int
 	}
-	always := []call{{udp, api, 53}, {tcp, api, 53}, {tcp, api, 443}, {tcp, api, 6443}, {tcp, away, 7422}}
-	never := []call{{tcp, away, 22}, {tcp, away, 25}, {tcp, away, 4222}, {tcp, api, 2379}, {tcp, api, 10250}, {udp, away, 443}}
+	always := []call{{udp, api, 53}, {tcp, api, 53}, {tcp, api, 443}, {tcp, api, 6443}, {tcp, away, hub(t)}}
+	never := []call{{tcp, away, 22}, {tcp, away, 25}, {tcp, away, 7422}, {tcp, api, 2379}, {tcp, api, 10250}, {udp, away, 443}}
 	within := map[string]any{"apiServer": map[string]any{"cidr": "10.0.0.0/24"}}
 	source := func(more map[string]any) map[string]any {
 		s := map[string]any{"tells": "carbon", "from": "electricity-maps"}
@@ -101,7 +117,7 @@ func TestTheAgentReachesWhatItMust(t *testing.T) {
 			}
 		}
 	}
-	if p := policy(t, nil, "oslo-node"); !lets(t, p, tcp, api, 6443) || !lets(t, p, udp, api, 53) || lets(t, p, tcp, away, 7422) {
+	if p := policy(t, nil, "oslo-node"); !lets(t, p, tcp, api, 6443) || !lets(t, p, udp, api, 53) || lets(t, p, tcp, away, hub(t)) {
 		t.Errorf("the daemon may reach %+v", p.Spec.Egress)
 	}
 }
