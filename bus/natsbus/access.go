@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -148,10 +149,19 @@ func private(file string) error {
 	if err != nil {
 		return fmt.Errorf("natsbus: access: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("natsbus: access: %s is open to others (%#o); run chmod 600 on it", file, mode)
+	if mode := info.Mode().Perm(); !kept(mode, ours(info)) {
+		return fmt.Errorf("natsbus: access: %s is open to others (%#o); run chmod 600 on it, or mount its Secret with defaultMode 0440", file, mode)
 	}
 	return nil
+}
+
+// kept reports whether a file with a key is its owner's alone. One that is not ours we
+// can read through our group alone, as pods do what is mounted for them.
+func kept(mode fs.FileMode, ours bool) bool {
+	if ours {
+		return mode&0o077 == 0
+	}
+	return mode&0o037 == 0
 }
 
 // Open returns a hub over the server that a names. Every party that joins it

@@ -136,6 +136,18 @@ func TestTheAgentTakesItsConfiguration(t *testing.T) {
 	}
 }
 
+// The agent takes no key that others than its group may read, and is not root.
+func TestTheAgentsKeysAreKept(t *testing.T) {
+	o, err := render(t, values(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := at(t, o["StatefulSet/gridbid/oslo"], "spec", "template", "spec")
+	if mode, group := at(t, pod, "volumes", 1, "secret", "defaultMode"), at(t, pod, "securityContext", "fsGroup"); mode != float64(0o440) || group != float64(65532) {
+		t.Errorf("its keys have the mode %v, and the group %v", mode, group)
+	}
+}
+
 // No rule names everything, and none reaches Secrets, or pods beyond reading and
 // binding them.
 func TestRightsAreFew(t *testing.T) {
