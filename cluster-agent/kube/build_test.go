@@ -391,3 +391,20 @@ func TestATaskHasNoPriorityClass(t *testing.T) {
 		}
 	}
 }
+
+// What runs beside or before a Workflow's containers asks for GPUs as well.
+func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
+	const asks = `{"name":"x","image":"i","resources":{"limits":{"nvidia.com/gpu":"2"}}}`
+	for more, want := range map[string]int{
+		`"sidecars":[` + asks + `]`: 8, `"initContainers":[` + asks + `]`: 4, `"containerSet":{"containers":[` + asks + `,` + asks + `]}`: 12, `"sidecars":"none"`: 4,
+	} {
+		text := strings.Replace(objects[7].text, `{"container":`, `{`+more+`,"container":`, 1)
+		h := New(Config{Site: "oslo", Sharing: Plugin})
+		if _, _, err := h.build(launchOf(text, want)); err != nil {
+			t.Errorf("%s: %v", more, err)
+		}
+		if _, _, err := h.build(launchOf(text, want-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+			t.Errorf("%s: one GPU short: %v", more, err)
+		}
+	}
+}

@@ -100,7 +100,7 @@ func child(m map[string]any, name string) map[string]any {
 // scheduler from the workflow, and their containers stand in its templates.
 func workflow(object map[string]any) ([]template, error) {
 	spec := child(object, "spec")
-	var containers []any
+	var containers, early []any
 	list, _ := spec["templates"].([]any)
 	for _, t := range list {
 		m, _ := t.(map[string]any)
@@ -109,6 +109,13 @@ func workflow(object map[string]any) ([]template, error) {
 				containers = append(containers, c)
 			}
 		}
+		set, _ := m["containerSet"].(map[string]any)
+		for _, more := range []any{set["containers"], m["sidecars"]} {
+			list, _ := more.([]any)
+			containers = append(containers, list...)
+		}
+		first, _ := m["initContainers"].([]any)
+		early = append(early, first...)
 	}
 	if len(containers) == 0 {
 		return nil, fmt.Errorf("a Workflow without a template that has a container")
@@ -116,7 +123,7 @@ func workflow(object map[string]any) ([]template, error) {
 	if _, ok := spec["parallelism"]; !ok {
 		return nil, fmt.Errorf("a Workflow without spec.parallelism: nobody knows how many of its pods run at once")
 	}
-	view := map[string]any{"containers": containers}
+	view := map[string]any{"containers": containers, "initContainers": early}
 	spec["schedulerName"] = Scheduler
 	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"])}}, nil
 }
