@@ -83,6 +83,7 @@ type Agent struct {
 	looked  protocol.Time      // when the queue was last gone through for jobs to start
 	live    map[protocol.JobID]*live
 	pools   []protocol.Pool                  // that the market was told of
+	absent  protocol.Time                    // until when nodes that went may come back
 	others  [3]int64                         // cores, memory and GPUs that others hold
 	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
 	breaks  []pause                          // to come, soonest first

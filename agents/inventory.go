@@ -12,8 +12,12 @@ import (
 // the agent has forgotten, because it was started anew, are taken up again. The
 // market is told when the site has become another, or has room that it had not.
 func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Message {
+	before := a.fleet.Pools()
 	a.fleet.Survey(now, v.Nodes)
 	a.told = true
+	if after := a.fleet.Pools(); slices.ContainsFunc(before, func(p protocol.Pool) bool { return !holds(after, p) }) {
+		a.absent = now.Add(absence)
+	}
 	less := a.frees(v.Nodes)
 	for _, h := range v.Held {
 		a.takeUp(now, h)
@@ -26,6 +30,16 @@ func (a *Agent) surveyed(now protocol.Time, v protocol.Inventory) []protocol.Mes
 		said = a.hello(now)
 	}
 	return append(said, a.advance(now)...)
+}
+
+// absence is for how long a site does not say that it can never run a job after nodes
+// of it went, or their GPUs: machines and device plugins begin anew, and the market would
+// refuse for good what nobody can ever run.
+const absence = time.Hour
+
+// holds reports whether pools have as much of a model as p.
+func holds(pools []protocol.Pool, p protocol.Pool) bool {
+	return slices.ContainsFunc(pools, func(q protocol.Pool) bool { return q.Model == p.Model && q.Nodes >= p.Nodes && q.GPUs >= p.GPUs })
 }
 
 // takeUp takes up a job that the hands hold. By a journal that was put back from an

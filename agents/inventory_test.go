@@ -307,3 +307,20 @@ func TestWhatMayRunIsNotSaidToBeStopped(t *testing.T) {
 		t.Errorf("where nothing runs it says %+v", bodies(said))
 	}
 }
+
+// A node whose device plugin begins anew has no GPUs for a moment. Its site does not say
+// for that that it can never run a job, by which the market would refuse it.
+func TestASiteWhoseGPUsAreGoneForAMomentHasNoRoom(t *testing.T) {
+	s := newSite(t, Habit{})
+	v := inventory("n1")
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+	v.Nodes[0].GPUs = 0
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+	if m := s.call(job("train", 1))[0]; m.Why.Code != protocol.NoRoom {
+		t.Errorf("while its GPUs are gone it says %+v", m)
+	}
+	s.now = s.now.Add(absence)
+	if m := s.call(job("train", 1))[0]; m.Why.Code != protocol.NoModel {
+		t.Errorf("when they stay away it says %+v", m)
+	}
+}
