@@ -180,7 +180,7 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok: // the market knows it for longer than the board
 		conflict(w, o.ID())
-	case j.State == board.Refused && j.Is(o.at(j.Arrived)): // also if it was refused before
+	case j.Why == string(protocol.Malformed) && j.Is(o.at(j.Arrived)): // now, or when it was submitted before
 		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("desk: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
 		d.known(w, o, j)
