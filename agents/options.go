@@ -49,13 +49,13 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	} else {
 		why = reason
 	}
-	if len(ways) == 0 && len(a.fleet.Pools()) == 0 { // begun anew: what it consists of is not known yet
-		why = protocol.Reason{Code: protocol.NoRoom, Note: "this site does not know its nodes yet"}
-	}
-	if len(ways) == 0 && p.now < a.absent {
-		why = protocol.Reason{Code: protocol.NoRoom, Note: "nodes of this site are gone, and may come back"}
-	}
 	if len(ways) == 0 {
+		switch {
+		case p.now < a.absent:
+			why = protocol.Reason{Code: protocol.NoRoom, Note: "nodes of this site are gone, and may come back"}
+		case len(a.fleet.Pools()) == 0: // begun anew: what it consists of is not known yet
+			why = protocol.Reason{Code: protocol.NoRoom, Note: "this site does not know its nodes yet"}
+		}
 		return protocol.Menu{Job: j.ID, Why: why}
 	}
 	options := p.options(j, ways)

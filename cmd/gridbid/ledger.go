@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -122,7 +123,7 @@ func word(s string) string {
 	if s != "" && !strings.ContainsFunc(s, odd) {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return phrase.Quoted(s)
 }
 
 func (f ledgerFlag) path() (string, error) {

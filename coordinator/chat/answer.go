@@ -168,7 +168,7 @@ func commandOf(verb, question string) string {
 	if phrase.Clean(question) != question {
 		return "(a name here cannot be typed; use --json)"
 	}
-	return "gridbid " + verb + " '" + strings.ReplaceAll(question, "'", `'\''`) + "'"
+	return "gridbid " + verb + " " + phrase.Quoted(question)
 }
 
 // name returns a name from outside as people may see it.

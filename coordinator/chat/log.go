@@ -247,7 +247,7 @@ func (l *Log) decidedOn(d decided) (r record.JobRecord) {
 // last; 0 if there is none.
 func (l *Log) deciding(r record.JobRecord) uint64 {
 	if a := r.Award(); a != nil {
-		return max(a.Said.Seq, 1)
+		return number(*a)
 	}
 	if all := l.past(r.Job.ID, r.Before).decisions; len(all) > 0 {
 		return all[len(all)-1]
@@ -278,7 +278,7 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 	}
 	r := l.decidedOn(d)
 	for _, h := range r.Hearings {
-		if max(h.Decision.Said.Seq, 1) == id {
+		if number(h.Decision) == id {
 			out, ok := decision.Of(r, h, l.numbers[d.job], 0)
 			if x := l.hints[place{h.Round, d.job}]; x != nil {
 				out = out.Judged(x.ask, x.answer, h.Decision)
@@ -286,11 +286,15 @@ func (l *Log) Decision(id uint64) (decision.Record, bool) {
 			return out.Under(l.policyAt(id), r, h), ok
 		}
 	}
-	if r.Refusal == nil || max(r.Refusal.Said.Seq, 1) != id {
+	if r.Refusal == nil || number(*r.Refusal) != id {
 		return decision.Record{}, false
 	}
 	return decision.Refused(r, l.numbers[d.job], 0)
 }
+
+// number is what a decision is known by: how the coordinator numbered what it said,
+// from 1.
+func number(d record.Decision) uint64 { return max(d.Said.Seq, 1) }
 
 // cite returns an id as people see it; "" of no decision.
 func cite(id uint64) string {

@@ -175,7 +175,7 @@ func (l *Log) about(r record.JobRecord, decision uint64) matter {
 			m.h, m.met = h, true
 		}
 	}
-	if m.met && m.h.Decision.Kind == "award" && max(m.h.Decision.Said.Seq, 1) == m.id {
+	if m.met && m.h.Decision.Kind == "award" && number(m.h.Decision) == m.id {
 		m.site = m.h.Decision.Site
 	}
 	return m

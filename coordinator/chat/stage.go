@@ -73,7 +73,7 @@ func (l *Log) clear(m matter, c again.Change, a *Answer) (out again.Outcome, min
 // fixed says why no price decided, or "".
 func (m matter) fixed() string {
 	switch {
-	case m.id == 0 || !m.met || max(m.h.Decision.Said.Seq, 1) != m.id:
+	case m.id == 0 || !m.met || number(m.h.Decision) != m.id:
 		return "no round decided on it"
 	case m.h.Decision.Why.Code == protocol.ByRule:
 		return "a fixed rule chose the site, and no price enters it"

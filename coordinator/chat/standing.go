@@ -66,7 +66,7 @@ func (l *Log) asking(q question.Query) protocol.JobID {
 
 // lostOne lists one award that its site gave up.
 func (l *Log) lostOne(r record.JobRecord, i int, a *Answer) {
-	d, id, next := r.Awards[i], cite(max(r.Awards[i].Said.Seq, 1)), "none yet"
+	d, id, next := r.Awards[i], cite(number(r.Awards[i])), "none yet"
 	a.cited(id)
 	if i+1 < len(r.Awards) {
 		then := r.Awards[i+1]

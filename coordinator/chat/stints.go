@@ -61,7 +61,7 @@ func heldAt(r record.JobRecord, when protocol.Time) string {
 func (s stint) cite() string {
 	for _, d := range s.rec.Awards {
 		if d.Epoch == s.run.Epoch && d.Site == s.run.Site {
-			return cite(max(d.Said.Seq, 1))
+			return cite(number(d))
 		}
 	}
 	return ""

@@ -3,7 +3,6 @@ package chat
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
@@ -20,7 +19,7 @@ func shell(s string) string {
 	if phrase.Clean(s) != s {
 		return "(a name that cannot be typed; use --json)"
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return phrase.Quoted(s)
 }
 
 // differ says which term makes the difference between two sites' offers.

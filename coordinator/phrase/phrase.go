@@ -19,6 +19,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// Quoted returns a text as one word of a shell's command line.
+func Quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
 // longest is how many characters of an outside text are shown.
 const longest = 400
 

@@ -220,5 +220,5 @@ func (l *Listener) refuse(why string) *Back {
 
 // governs is what to say of a sentence that is a wish and no question.
 func governs(sentence string) string {
-	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say '%s'", strings.ReplaceAll(phrase.Clean(sentence), "'", `'\''`))
+	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", phrase.Quoted(phrase.Clean(sentence)))
 }

@@ -161,11 +161,7 @@ func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 
 // Who reads gives up when the lease is lost: what it waits for may never come.
 func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
-	srv := serve(t)
-	b := open(t, srv)
-	term, _ := begin(t, b)
-	add(t, term, 0, 600)
-	term.End()
+	srv, b := written(t, 600)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	lost := false

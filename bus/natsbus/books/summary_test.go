@@ -107,13 +107,20 @@ func TestASummaryIsNotWrittenOverALaterOne(t *testing.T) {
 	holds(t, read, 100)
 }
 
-// What is missing is said, and not passed over.
-func TestEntriesThatAreGoneWithoutASummaryAreMissed(t *testing.T) {
+// written returns open books of n facts, in which nobody writes now, and their server.
+func written(t *testing.T, n int) (*natsbus.Server, *books.Books) {
+	t.Helper()
 	srv := serve(t)
 	b := open(t, srv)
 	term, _ := begin(t, b)
-	add(t, term, 0, 10)
+	add(t, term, 0, n)
 	term.End()
+	return srv, b
+}
+
+// What is missing is said, and not passed over.
+func TestEntriesThatAreGoneWithoutASummaryAreMissed(t *testing.T) {
+	srv, b := written(t, 10)
 	books.Purge(t, b, 5)
 	if _, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error { return nil }); err == nil {
 		t.Error("begins although facts are missing")
@@ -155,11 +162,7 @@ func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
 
 // What is missing in between is said, too.
 func TestEntriesThatAreGoneWhileTheyAreReadAreMissed(t *testing.T) {
-	srv := serve(t)
-	b := open(t, srv)
-	term, _ := begin(t, b)
-	add(t, term, 0, 2000)
-	term.End()
+	srv, b := written(t, 2000)
 	read := 0
 	_, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error {
 		if read++; read == 1 {
