@@ -132,7 +132,7 @@ func (r asked) shape(question string) (shape string, a chat.Answer) {
 // The same questions, asked of what live coordinators wrote and of a replay of
 // the same jobs until the same time, get answers of the same kind: tables and
 // charts, figures, and what-ifs that are computed.
-func questions(t *testing.T, s script.Scenario, folders ...string) {
+func questions(t *testing.T, s script.Scenario, sides []side, homes map[protocol.JobID]string) {
 	var played []protocol.Message
 	_, err := scenarios.Play(context.Background(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{Record: func(m protocol.Message) error {
 		played = append(played, m)
@@ -141,12 +141,8 @@ func questions(t *testing.T, s script.Scenario, folders ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	homes := make(map[protocol.JobID]string)
-	for _, j := range s.Jobs {
-		homes[j.ID] = j.Home
-	}
-	for _, folder := range folders {
-		all := written(t, folder)
+	for _, x := range sides {
+		all := written(t, x.folder)
 		end := all[len(all)-1].At
 		live, away := ask(all, end, homes, false)
 		replay, also := ask(played, end, homes, false)
