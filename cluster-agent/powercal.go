@@ -80,7 +80,7 @@ func powercal(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	caps, err := nvml.NewCaps([]nvml.Device{d}, nvml.CapsConfig{File: *state})
+	caps, err := nvml.NewCaps([]nvml.Device{d}, nvml.CapsConfig{File: *state, Raise: true})
 	if err != nil {
 		return err
 	}

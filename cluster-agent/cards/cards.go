@@ -10,7 +10,8 @@
 //     itself, and of no other;
 //   - a card that cannot be read or set is named, once, and jobs on it are
 //     marked: what is not measured is never called so;
-//   - a card that nobody holds has its default limit and its own clock.
+//   - a card that nobody holds has its own limit and its own clock, and none has a
+//     higher limit than its own: the one that its operator set.
 //
 // Which pods there are is told by cluster-agent/kube/node.
 package cards
@@ -344,7 +345,7 @@ func (c *Cards) State(name string) State {
 		return State{Why: why, Say: err.Error()}
 	}
 	if h.Plan.Cap == 0 {
-		return State{Set: true, Why: "NoCap", Say: "cards under their default limit: " + strings.Join(h.Cards, ", ")}
+		return State{Set: true, Why: "NoCap", Say: "cards under their own limit: " + strings.Join(h.Cards, ", ")}
 	}
 	return State{Set: true, Why: "Capped", Say: fmt.Sprintf("each of %s under %.0f W at most", strings.Join(h.Cards, ", "), float64(h.Plan.Cap)/1000)}
 }

@@ -13,7 +13,8 @@ import (
 type CapsConfig struct {
 	Ceiling protocol.Milliwatts // of all devices together; 0: none
 	Every   time.Duration       // least time between two changes of one device; default 1 s
-	File    string              // where lowered limits are noted, for who comes after a crash
+	File    string              // where changed limits are noted, for who comes after a crash
+	Raise   bool                // a limit may be set above a device's own, up to its default
 }
 
 // Caps sets the power limits of a machine's devices: to what the jobs on them were
@@ -29,6 +30,7 @@ type Caps struct {
 type capped struct {
 	dev     Device
 	limits  Limits
+	own     protocol.Milliwatts // what others set it to: nobody's job has more
 	want    protocol.Milliwatts // of its job; 0: no cap
 	changed time.Time
 	blocked error // why its limit cannot be set; it is not tried again
@@ -40,6 +42,8 @@ type capped struct {
 }
 
 // NewCaps reads the devices' limits and puts back what a former agent left lowered.
+// What is found then is a device's own limit, which its operator chose; where nothing
+// can tell what a former agent did, it is the driver's default.
 // Devices whose limits cannot be read are left alone; the error names them, and
 // the caps of the others can be used all the same.
 func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
@@ -48,10 +52,12 @@ func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 	}
 	c := &Caps{cfg: cfg}
 	var errs []error
+	told := false // of what a former agent did
 	if cfg.File != "" {
-		left, err := restore(devices, cfg.File)
-		c.notes = left
-		errs = append(errs, err)
+		var err error
+		c.notes, err = readNotes(cfg.File)
+		told = err == nil
+		errs = append(errs, err, c.notes.restore(devices, cfg.File))
 	}
 	for _, d := range devices {
 		l, err := d.Limits()
@@ -59,14 +65,22 @@ func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 			errs = append(errs, err)
 			continue
 		}
-		c.devices = append(c.devices, &capped{dev: d, limits: l})
+		own, noted := c.notes.Limits[d.UUID()]
+		switch {
+		case told && !noted:
+			own = l.Now
+		case !noted:
+			own = l.Default
+		}
+		c.devices = append(c.devices, &capped{dev: d, limits: l, own: max(own, l.Least)})
 	}
 	return c, errors.Join(errs...)
 }
 
 // Want notes what a device's job was awarded: a limit, or 0 for none. It is set
 // by the next Apply. A limit that the device does not allow is brought into its
-// bounds; a job under a higher limit than awarded is only faster.
+// bounds; a job under a higher limit than awarded is only faster. None is set above
+// the device's own.
 func (c *Caps) Want(uuid string, limit protocol.Milliwatts) error {
 	d, err := c.device(uuid)
 	if err != nil {
@@ -114,14 +128,15 @@ func (c *Caps) Total() (sum protocol.Milliwatts) {
 // they would be without a ceiling.
 func (c *Caps) Wants() (w power.Want) {
 	for _, d := range c.devices {
-		x := d.asks()
+		x := c.asks(d)
 		w.Least, w.Most = w.Least+x.Least, w.Most+x.Most
 	}
 	return w
 }
 
 // Refresh reads again what is set: others set limits too, and a guard that
-// thought its agent dead has put them back. The next Apply sets what is wanted. A
+// thought its agent dead has put them back. The next Apply sets what is wanted. Where
+// nothing was changed by us, what others set is the device's own limit from then on. A
 // device that cannot be read is named once, and kept again when it can: it may have
 // been reset.
 func (c *Caps) Refresh() error {
@@ -135,6 +150,9 @@ func (c *Caps) Refresh() error {
 			}
 			d.unread = true
 			continue
+		}
+		if _, ours := c.notes.Limits[d.dev.UUID()]; !ours && d.limits.Now == d.own && c.cfg.File != "" {
+			d.own = max(l.Now, l.Least)
 		}
 		d.limits = l
 		if d.unread {
@@ -245,7 +263,7 @@ func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	wants := make([]power.Want, len(c.devices))
 	ceiling := c.cfg.Ceiling
 	for i, d := range c.devices {
-		wants[i] = d.asks()
+		wants[i] = c.asks(d)
 		if c.cfg.Ceiling == 0 {
 			ceiling += wants[i].Most
 		}
@@ -258,22 +276,24 @@ func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 }
 
 // asks is what a device's limit may be.
-func (d *capped) asks() power.Want {
+func (c *Caps) asks(d *capped) power.Want {
 	if d.blocked != nil { // it draws what it is allowed to now
 		return power.Want{Least: d.limits.Now, Most: d.limits.Now}
 	}
-	most := d.limits.Default
-	if d.want > 0 {
-		most = max(d.limits.Least, min(d.want, d.limits.Default))
+	most := d.own
+	if d.want > 0 && c.cfg.Raise {
+		most = min(d.want, max(d.own, d.limits.Default))
+	} else if d.want > 0 {
+		most = min(d.want, d.own)
 	}
 	return power.Want{Least: d.limits.Least, Most: max(most, d.limits.Least)}
 }
 
-// set changes one limit. What is lowered is noted before, and struck out after
-// its default is back.
+// set changes one limit. What is changed is noted before, and struck out after
+// the device's own is back.
 func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
-	if limit != d.limits.Default {
-		if err := c.notes.limit(c.cfg.File, d.dev.UUID(), d.limits.Default); err != nil {
+	if limit != d.own {
+		if err := c.notes.limit(c.cfg.File, d.dev.UUID(), d.own); err != nil {
 			return err
 		}
 	}
@@ -281,13 +301,13 @@ func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 		return err
 	}
 	d.limits.Now, d.changed = limit, now
-	if limit == d.limits.Default {
+	if limit == d.own {
 		return c.notes.strikeLimit(c.cfg.File, d.dev.UUID())
 	}
 	return nil
 }
 
-// Restore gives every device its default limit and its clocks back, whatever is
+// Restore gives every device its own limit and its clocks back, whatever is
 // wanted.
 func (c *Caps) Restore() error {
 	var errs []error
@@ -295,12 +315,12 @@ func (c *Caps) Restore() error {
 		if d.clock != 0 && d.unclocked == nil {
 			errs = append(errs, c.hold(d, 0))
 		}
-		if d.limits.Now != d.limits.Default && d.blocked == nil {
-			errs = append(errs, c.set(d, d.limits.Default, d.changed))
+		if d.limits.Now != d.own && d.blocked == nil {
+			errs = append(errs, c.set(d, d.own, d.changed))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Lowered returns the devices whose limits are noted as lowered, by UUID.
+// Lowered returns the devices whose limits are noted as changed, by UUID.
 func (c *Caps) Lowered() []string { return c.notes.lowered() }

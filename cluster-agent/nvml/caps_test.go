@@ -110,6 +110,60 @@ func TestCapsFollowJobsAndComeBack(t *testing.T) {
 	}
 }
 
+// An operator's own limit is what a device has when no job asks for less: it is not
+// raised to the driver's default, whoever sets it and when.
+func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
+	library, w := standin(t, 1)
+	g := &w.GPU[0]
+	g.Limit = 500_000
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	now := noon
+	keep := func(what string, job, limit protocol.Milliwatts) {
+		t.Helper()
+		now = now.Add(time.Minute)
+		if err := errors.Join(c.Refresh(), c.Want("GPU-0", job)); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Apply(now); err != nil || protocol.Milliwatts(g.Limit) != limit {
+			t.Errorf("%s: limit %d, %v; want %d", what, g.Limit, err, limit)
+		}
+	}
+	keep("no job", 0, 500_000)
+	keep("a job with a higher cap", 600_000, 500_000)
+	if g.Sets != 0 {
+		t.Errorf("the limit was set %d times", g.Sets)
+	}
+	keep("a job with a lower cap", 300_000, 300_000)
+	keep("no job any more", 0, 500_000)
+	g.Limit = 450_000
+	keep("the operator lowers it", 0, 450_000)
+	keep("a job", 300_000, 300_000)
+	g.Limit = 650_000
+	keep("somebody raises it while a job has it", 300_000, 300_000)
+	keep("and the job ends", 0, 450_000)
+	g.Limit = 700_000
+	keep("the operator gives it back", 0, 700_000)
+	keep("a last job", 300_000, 300_000)
+	if err := c.Restore(); err != nil || g.Limit != 700_000 {
+		t.Errorf("Restore = %v, limit %d", err, g.Limit)
+	}
+
+	// Nothing tells whether a former agent left it so: no file, or one that nobody can read.
+	g.Limit = 400_000
+	c = newCaps(t, open(t, library), CapsConfig{})
+	keep("without a file", 0, 700_000)
+	g.Limit = 400_000
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCaps(open(t, library), CapsConfig{File: file})
+	if err == nil {
+		t.Error("a file that cannot be read is taken")
+	}
+	keep("with a file that cannot be read", 0, 700_000)
+}
+
 // Whatever jobs come and go, the limits of all devices never sum above the
 // ceiling, from the first Apply that succeeded on; and in the end each device has
 // what its job wants if the ceiling allows.
@@ -226,6 +280,7 @@ func TestACeilingThatCannotBeKeptIsSaid(t *testing.T) {
 
 func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
 	library, w := standin(t, 1)
+	w.GPU[0].Limit = 600_000 // its operator's
 	file := filepath.Join(t.TempDir(), "limits.json")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "NVML_PLAY=agent", "NVML_LIBRARY="+library, "NVML_FILE="+file)
@@ -251,8 +306,8 @@ func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if w.GPU[0].Limit != 700_000 {
-		t.Errorf("limit %d after the agent was killed, want 700 W", w.GPU[0].Limit)
+	if w.GPU[0].Limit != 600_000 {
+		t.Errorf("limit %d after the agent was killed, want 600 W", w.GPU[0].Limit)
 	}
 }
 
@@ -316,7 +371,8 @@ func TestAClockThatIsSetBackHoldsNoChangeUp(t *testing.T) {
 func TestACurveIsMeasuredAndTaken(t *testing.T) {
 	library, w := standin(t, 1)
 	devices := open(t, library)
-	caps := newCaps(t, devices, CapsConfig{})
+	w.GPU[0].Limit = 600_000 // its operator's: below what is measured first
+	caps := newCaps(t, devices, CapsConfig{File: filepath.Join(t.TempDir(), "limits.json"), Raise: true})
 	w.Now, w.GPU[0].Demand = 1000, 95_000
 	clock := func() time.Time { return noon.Add(time.Duration(w.Now * float64(time.Second))) }
 	run := func(context.Context) error {
@@ -335,7 +391,7 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 		Limits: []protocol.Milliwatts{300_000, 500_000}, Runs: 1, Command: []string{"train", "--steps", "100"},
 		Run: run, Clock: clock, Say: t.Logf,
 	})
-	if err != nil || len(curve.Points) != 3 || w.GPU[0].Limit != 700_000 {
+	if err != nil || len(curve.Points) != 3 || w.GPU[0].Limit != 600_000 {
 		t.Fatalf("Measure = %+v, %v; limit left at %d", curve, err, w.GPU[0].Limit)
 	}
 	for i, p := range curve.Points { // 5 s of idle are in each run
@@ -370,7 +426,7 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 			return failed
 		}
 		return run(t.Context())
-	}}); !errors.Is(err, failed) || w.GPU[0].Limit != 700_000 {
+	}}); !errors.Is(err, failed) || w.GPU[0].Limit != 600_000 {
 		t.Errorf("Measure of a command that fails = %v, limit left at %d", err, w.GPU[0].Limit)
 	}
 }

@@ -48,16 +48,16 @@ func Guard(beats io.Reader, period time.Duration, library, file string) error {
 
 // putBack restores what is noted in a file.
 func putBack(library, file string) error {
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return nil // nothing is lowered
+	n, err := readNotes(file)
+	if err != nil || n.empty() {
+		return err
 	}
 	lib, err := Open(library)
 	if err != nil {
 		return err
 	}
 	devices, err := lib.Devices()
-	_, again := restore(devices, file)
-	return errors.Join(err, again, lib.Close())
+	return errors.Join(err, n.restore(devices, file), lib.Close())
 }
 
 // Watchman is a guard for an agent in another container: what kills one container

@@ -14,7 +14,7 @@ import (
 )
 
 // notes are what must be put back, in a file for who comes after a crash: the
-// default limits of lowered devices, and the devices whose clocks are held.
+// limits that devices had before theirs were changed, and whose clocks are held.
 type notes struct {
 	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID
 	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs
@@ -97,35 +97,43 @@ func (n *notes) write(file string) error {
 	return nil
 }
 
-// restore puts back what stands in a file, and strikes it out. What is left are
-// devices that are not here, or could not be set.
-func restore(devices []Device, file string) (left notes, err error) {
+// readNotes reads what stands in a file. One that is not there is empty.
+func readNotes(file string) (n notes, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return left, nil
+		return n, nil
 	}
 	if err != nil {
-		return left, fmt.Errorf("nvml: %w", err)
+		return n, fmt.Errorf("nvml: %w", err)
 	}
-	if err := json.Unmarshal(text, &left); err != nil {
+	if err := json.Unmarshal(text, &n); err != nil {
 		return notes{}, fmt.Errorf("nvml: %s is not what an agent wrote: %w: set the limits of the devices by hand (nvidia-smi -pl, -rgc) and delete it", file, err)
+	}
+	return n, nil
+}
+
+// restore puts back what is noted, and strikes it out. What is left are devices that
+// are not here, or could not be set.
+func (n *notes) restore(devices []Device, file string) error {
+	if n.empty() {
+		return nil
 	}
 	var errs []error
 	for _, d := range devices {
-		if limit, ok := left.Limits[d.UUID()]; ok {
+		if limit, ok := n.Limits[d.UUID()]; ok {
 			if err := d.SetLimit(limit); err != nil {
 				errs = append(errs, err)
 			} else {
-				delete(left.Limits, d.UUID())
+				delete(n.Limits, d.UUID())
 			}
 		}
-		if i := slices.Index(left.Clocks, d.UUID()); i >= 0 {
+		if i := slices.Index(n.Clocks, d.UUID()); i >= 0 {
 			if err := d.UnlockClocks(); err != nil {
 				errs = append(errs, err)
 			} else {
-				left.Clocks = slices.Delete(left.Clocks, i, i+1)
+				n.Clocks = slices.Delete(n.Clocks, i, i+1)
 			}
 		}
 	}
-	return left, errors.Join(append(errs, left.write(file))...)
+	return errors.Join(append(errs, n.write(file))...)
 }
