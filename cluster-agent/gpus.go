@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,26 +30,8 @@ func gpus(args []string, out io.Writer) error {
 	}
 	defer lib.Close()
 	devices, lost := lib.Devices()
-	type row struct {
-		Index   int          `json:"index"`
-		UUID    string       `json:"uuid"`
-		Model   string       `json:"model"`
-		Limits  nvml.Limits  `json:"limits"`
-		Reading nvml.Reading `json:"reading"`
-		Slices  []nvml.Slice `json:"mig,omitempty"`
-	}
-	var rows []row
-	for _, d := range devices {
-		r := row{Index: d.Index(), UUID: d.UUID(), Model: d.Model()}
-		if r.Reading, err = d.Read(); err != nil {
-			return err
-		}
-		r.Limits, _ = d.Limits() // zero where the device does not tell
-		if r.Slices, err = d.Slices(); err != nil {
-			return err
-		}
-		rows = append(rows, r)
-	}
+	rows, silent := look(devices)
+	lost = errors.Join(lost, silent)
 	if *asJSON {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
@@ -67,6 +50,36 @@ func gpus(args []string, out io.Writer) error {
 		}
 	}
 	return lost
+}
+
+// A card is a GPU as it is shown.
+type card struct {
+	Index   int          `json:"index"`
+	UUID    string       `json:"uuid"`
+	Model   string       `json:"model"`
+	Limits  nvml.Limits  `json:"limits"`
+	Reading nvml.Reading `json:"reading"`
+	Slices  []nvml.Slice `json:"mig,omitempty"`
+}
+
+// look reads the devices. Those that do not answer are in the error, and hide no other.
+func look(devices []nvml.Device) ([]card, error) {
+	cards := []card{}
+	var errs []error
+	for _, d := range devices {
+		c := card{Index: d.Index(), UUID: d.UUID(), Model: d.Model()}
+		var read, sliced error
+		if c.Reading, read = d.Read(); read == nil {
+			c.Slices, sliced = d.Slices()
+		}
+		if err := errors.Join(read, sliced); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.Limits, _ = d.Limits() // zero where the device does not tell
+		cards = append(cards, c)
+	}
+	return cards, errors.Join(errs...)
 }
 
 // guard is `cluster-agent guard`, which a node's agent starts for itself, or which

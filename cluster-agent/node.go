@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,11 +86,21 @@ func runNode(args []string, out io.Writer) error {
 	return o.serve(ctx, log)
 }
 
+// namespaces are those of jobs. An empty one would be all there are.
+func (o nodeOptions) namespaces() (all []string) {
+	for _, name := range strings.Split(o.spaces, ",") {
+		all = append(all, strings.TrimSpace(name))
+	}
+	return all
+}
+
 func (o nodeOptions) check() error {
 	space, name, ok := strings.Cut(o.book, "/")
 	switch {
 	case o.node == "" || o.state == "":
 		return errors.New("want --node and --state; see cluster-agent node --help")
+	case slices.Contains(o.namespaces(), ""):
+		return fmt.Errorf("--namespaces %q: want names between commas", o.spaces)
 	case o.every <= 0 || o.tell <= 0 || o.period <= 0 || o.every > o.period/2:
 		return fmt.Errorf("--every %v, --tell %v, --period %v: want times above 0, and --every at most half of --period, or the guard acts under a living agent", o.every, o.tell, o.period)
 	case !(o.ceiling >= 0 && o.ceiling < 1e6) || !(o.site >= 0 && o.site < 1e9):
@@ -106,7 +117,7 @@ func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
 	if err := k.Connect(o.kubeconfig); err != nil {
 		return err
 	}
-	cfg := node.Config{Node: o.node, Client: k.Client, Spaces: strings.Split(o.spaces, ","), Every: o.every, Tell: o.tell, Log: log}
+	cfg := node.Config{Node: o.node, Client: k.Client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Log: log}
 	if o.kubelet != "" {
 		cfg.Chosen = node.Kubelet{Socket: o.kubelet}.Chosen
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 		{[]string{"guard"}, 1, "want --state"},
 		{[]string{"powercal", "--clocks", "fast", "--library", none, "--", "true"}, 1, "no NVIDIA driver library"},
 		{[]string{"node"}, 1, "want --node and --state"},
+		{[]string{"node", "--node", "a", "--state", "s", "--namespaces", "jobs, "}, 1, "want names between commas"},
 		{[]string{"node", "--help"}, 0, "keeps the cards"},
 		{[]string{"node", "--node", "a", "--state", "s", "--every", "8s"}, 1, "at most half of --period"},
 		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
@@ -44,6 +46,29 @@ type bounds struct{ nvml.Device }
 
 func (bounds) Limits() (nvml.Limits, error) {
 	return nvml.Limits{Least: 200_000, Most: 700_000, Default: 600_000, Now: 600_000}, nil
+}
+
+// silent is a device that has fallen silent since it was found.
+type silent struct{ nvml.Device }
+
+func (silent) Index() int                    { return 0 }
+func (silent) UUID() string                  { return "GPU-0" }
+func (silent) Model() string                 { return "H100" }
+func (silent) Read() (nvml.Reading, error)   { return nvml.Reading{}, nvml.ErrLost }
+func (silent) Slices() ([]nvml.Slice, error) { return nil, nil }
+
+// answers is a device that answers.
+type answers struct{ silent }
+
+func (answers) Index() int                   { return 1 }
+func (answers) Read() (nvml.Reading, error)  { return nvml.Reading{}, nil }
+func (answers) Limits() (nvml.Limits, error) { return bounds{}.Limits() }
+
+func TestAGPUThatIsSilentHidesNoOther(t *testing.T) {
+	cards, err := look([]nvml.Device{silent{}, answers{}})
+	if !errors.Is(err, nvml.ErrLost) || len(cards) != 1 || cards[0].Index != 1 || cards[0].Limits.Default != 600_000 {
+		t.Errorf("look = %+v, %v", cards, err)
+	}
 }
 
 func TestWattsAreReadOrStepDown(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,10 +78,10 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 // spelled returns the flags that name the same ledger again, for a command line.
 func (f ledgerFlag) spelled() (s string) {
 	if f.run != lastRun {
-		s += " --run " + strconv.Quote(f.run)
+		s += " --run " + word(f.run)
 	}
 	if f.policy != "" {
-		s += " --policy " + f.policy
+		s += " --policy " + word(f.policy)
 	}
 	return s
 }

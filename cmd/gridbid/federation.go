@@ -140,6 +140,9 @@ func newFederationAdd() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name = args[0]
+			if err := s.Check(); err != nil {
+				return badInput{err}
+			}
 			return flags.change(func(f *federation.Federation) error {
 				dir, err := f.AddSite(s)
 				if err != nil {

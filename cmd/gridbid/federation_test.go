@@ -47,8 +47,10 @@ func TestFederationByCommand(t *testing.T) {
 			t.Errorf("%v worked", args)
 		}
 	}
-	if _, err := do("add-site", "oslo"); !errors.As(err, new(badInput)) {
-		t.Errorf("adding a site twice is no usage error: %v", err)
+	for _, args := range [][]string{{"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", "U"}} {
+		if _, err := do(args...); !errors.As(err, new(badInput)) {
+			t.Errorf("%v is no usage error: %v", args, err)
+		}
 	}
 	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 || !strings.HasSuffix(c.Next, " --retire --dir "+dir) {
 		t.Errorf("rotated: %+v", c)

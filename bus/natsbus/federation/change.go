@@ -71,22 +71,40 @@ type SiteSetup struct {
 	LeafListen string
 }
 
+// Check returns an error if no federation could admit such a site.
+func (s SiteSetup) Check() error {
+	if err := bus.CheckParty(protocol.Agent(s.Name)); err != nil {
+		return fmt.Errorf("federation: site %q: %w", s.Name, err)
+	}
+	if slices.Contains(marketNames, s.Name) {
+		return fmt.Errorf("federation: site %s: the name belongs to the market", s.Name)
+	}
+	if strings.ContainsAny(s.Path+s.LeafListen, "\"\n\\") {
+		return fmt.Errorf("federation: site %s: path %q or listen %q holds a character that a configuration cannot", s.Name, s.Path, s.LeafListen)
+	}
+	if _, _, err := net.SplitHostPort(s.LeafListen); s.LeafListen != "" && err != nil {
+		return fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
+	}
+	if s.Key != "" {
+		return checkKey(s.Key)
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	if !natsbus.IsPublicKey(key) {
+		return fmt.Errorf("federation: key %q: want the public part of a user's nkey; it begins with U", key)
+	}
+	return nil
+}
+
 // AddSite admits a site, and returns its folder.
 func (f *Federation) AddSite(s SiteSetup) (string, error) {
-	if err := bus.CheckParty(protocol.Agent(s.Name)); err != nil {
-		return "", fmt.Errorf("federation: site %q: %w", s.Name, err)
+	if err := s.Check(); err != nil {
+		return "", err
 	}
 	if _, err := f.member(s.Name); err == nil {
 		return "", fmt.Errorf("federation: site %s %w", s.Name, ErrTaken)
-	}
-	if slices.Contains(marketNames, s.Name) {
-		return "", fmt.Errorf("federation: site %s: the name belongs to the market", s.Name)
-	}
-	if strings.ContainsAny(s.Path+s.LeafListen, "\"\n\\") {
-		return "", fmt.Errorf("federation: site %s: path %q or listen %q holds a character that a configuration cannot", s.Name, s.Path, s.LeafListen)
-	}
-	if _, _, err := net.SplitHostPort(s.LeafListen); s.LeafListen != "" && err != nil {
-		return "", fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
 	}
 	dir := f.folder(s.Name)
 	if _, err := os.Stat(dir); err == nil {
@@ -118,8 +136,8 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 
 // own gives a member a key whose seed is not here.
 func (f *Federation) own(m *Member, key string) error {
-	if !natsbus.IsPublicKey(key) {
-		return fmt.Errorf("federation: key %q: want the public part of a user's nkey; it begins with U", key)
+	if err := checkKey(key); err != nil {
+		return err
 	}
 	for _, r := range f.Revoked {
 		if r.Key == key {
