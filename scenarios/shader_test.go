@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/membus"
@@ -99,5 +100,23 @@ func TestASiteBidsIdleDrawIfItIsToldTo(t *testing.T) {
 	}})
 	if err != nil || charged == 0 || free == 0 {
 		t.Errorf("%d options with idle draw and %d without, error %v", charged, free, err)
+	}
+}
+
+// Nobody may try out a live federation with a site that lies: in a replay the lie is
+// in the report.
+func TestASiteThatLiesDoesNotLive(t *testing.T) {
+	s, err := script.Load(script.Default, script.Options{MaxJobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := s.Sites[0].Name
+	s.Sites[0].Bids = script.Bids{Price: 1300, Energy: 1000}
+	if _, _, err := Settle(s, name, s.Start, s.End); err == nil || !strings.Contains(err.Error(), name+": bids") {
+		t.Errorf("Settle = %v; want an error that names site and field", err)
+	}
+	s.Sites[0].Bids = script.Bids{Price: 1000}
+	if _, _, err := Settle(s, name, s.Start, s.End); err != nil {
+		t.Error(err)
 	}
 }

@@ -151,7 +151,7 @@ func (st *Stage) add(site script.Site, habit agents.Habit, body fleet.Config, si
 	st.fleets = append(st.fleets, p.Fleet)
 	habit.Idle = site.IdleBid
 	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, p.Fleet, p.Grid)
-	if site.Bids != (script.Bids{}) {
+	if !site.Bids.Honest() {
 		agent = shader{agent, site.Bids}
 	}
 	st.Parties[protocol.Agent(site.Name)] = agent
@@ -176,6 +176,9 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		if site.Name != name {
 			continue
 		}
+		if !site.Bids.Honest() {
+			return Place{}, nil, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
+		}
 		_, habit, body, err := conduct(Auction, s.Seed)
 		if err != nil {
 			return Place{}, nil, err
@@ -184,6 +187,7 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		if err != nil {
 			return Place{}, nil, fmt.Errorf("scenarios: site %s: %w", name, err)
 		}
+		habit.Idle = site.IdleBid
 		return p, agents.New(agents.Config{Site: name, Habit: habit}, p.Fleet, p.Grid), nil
 	}
 	return Place{}, nil, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)

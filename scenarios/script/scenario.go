@@ -88,6 +88,11 @@ type Bids struct {
 	Price, Energy protocol.Milli // 0: as it is
 }
 
+// Honest reports whether a site says what it knows.
+func (b Bids) Honest() bool {
+	return (b.Price == 0 || b.Price == 1000) && (b.Energy == 0 || b.Energy == 1000)
+}
+
 // A Node is one machine of a fleet. Names are unique in the federation.
 type Node struct {
 	Name      string
