@@ -12,12 +12,13 @@ import (
 // Bounds of what may be said of a job. They are far above what can be, and keep
 // arithmetic on it safe.
 const (
-	mostPieces = protocol.Milli(8_000) // GPUs of one node
-	mostTotal  = protocol.Milli(1e9)   // a million GPUs
-	mostModels = 64                    // of GPUs at one site
-	longestRun = 3 * protocol.MaxRun   // on the slowest GPU
-	farthest   = 4 * protocol.MaxRun   // end of a run
-	farClock   = 5 * time.Minute       // between a speaker's clock and the market's, waits on the way included
+	mostPieces = protocol.Milli(8_000)                         // GPUs of one node
+	mostTotal  = protocol.Milli(1e9)                           // a million GPUs
+	mostModels = 64                                            // of GPUs at one site
+	longestRun = 3 * protocol.MaxRun                           // on the slowest GPU
+	farthest   = 4 * protocol.MaxRun                           // end of a run
+	mostHours  = int((farthest + protocol.MaxRun) / time.Hour) // of an outlook, which may begin so long ago
+	farClock   = 5 * time.Minute                               // between a speaker's clock and the market's, waits on the way included
 )
 
 // believable returns o without what cannot be: menus for jobs that were not
@@ -67,10 +68,11 @@ func (k *Market) rooms(all []protocol.Room) []protocol.Room {
 	return rooms
 }
 
-// outlook returns g if it is of now, and else one that says nothing: the time to
-// any other may overflow.
+// outlook returns g, as far as runs go, if it is of now, and else one that says
+// nothing: the time to any other may overflow.
 func (k *Market) outlook(g protocol.Outlook) protocol.Outlook {
-	if k.near(g.From) {
+	if k.near(g.From) { // each of thousands of options is held to its hours
+		g.Price, g.Carbon = g.Price[:min(len(g.Price), mostHours)], g.Carbon[:min(len(g.Carbon), mostHours)]
 		return g
 	}
 	if len(g.Price)+len(g.Carbon) > 0 {

@@ -34,3 +34,21 @@ func TestAnOutlookOfAnotherTimeIsNotRead(t *testing.T) {
 		})
 	}
 }
+
+// Each option is held to the hours of its offer: a site that tells of a million has the
+// market count for minutes.
+func TestHoursWithoutEndAreNotRead(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.tell("agent/oslo", protocol.Offer{
+		Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now)},
+		Grid: protocol.Outlook{From: noon, Price: make([]protocol.Microdollars, 1e6), Carbon: make([]protocol.Milligrams, 1e6)},
+	})
+	last := s.rule.rounds[0].Now.Add(farthest)
+	for _, hours := range []int{len(s.rule.rounds[0].Sites[0].Grid.Price), len(s.rule.rounds[0].Sites[0].Grid.Carbon)} {
+		if end := noon.Add(time.Duration(hours) * time.Hour); end < last || end > last.Add(2*protocol.MaxRun) {
+			t.Errorf("%d hours are read; runs end before %v", hours, last)
+		}
+	}
+}
