@@ -41,7 +41,11 @@ func (k *Market) abandon(now protocol.Time, name string) (taken []*lot) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		if l.site != name || l.state != awarded && l.state != accepted {
+		switch {
+		case l.site != name || l.state == ended:
+			continue
+		case l.state == waiting || l.state == called: // the lease had ended; an accept may be on its way
+			l.site = ""
 			continue
 		}
 		k.left = append(k.left, protocol.Stray{Site: name, Job: id, Epoch: l.epoch})

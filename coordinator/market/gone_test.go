@@ -113,6 +113,27 @@ func TestASiteThatIsBackIsToldAgainWhatItIsToStop(t *testing.T) {
 	}
 }
 
+// An accept that is on its way when its site is said to be gone starts nothing, whether
+// its lease has ended or not: nobody could take the job from that site again.
+func TestAnAcceptOfASiteThatIsGoneIsVoid(t *testing.T) {
+	for _, lapsed := range []bool{false, true} {
+		s := newStage(t, "bern", "oslo")
+		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s.wait()
+		s.offer("bern")
+		s.offer("oslo", menu("train", s.option(0, time.Hour)))
+		a := the[protocol.Award](s)
+		if lapsed {
+			s.wait()
+		}
+		s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+		s.tell("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+		if c := the[protocol.Confirm](s); c.Code != protocol.Void {
+			t.Errorf("its lease has ended: %v; it is told %+v", lapsed, c)
+		}
+	}
+}
+
 func TestTheJobsOfASiteThatIsGoneMayEnd(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.sold("oslo")
