@@ -17,19 +17,25 @@ func (k *Market) lose(now protocol.Time, m protocol.Message, g protocol.Gone) (s
 		return nil
 	}
 	k.note(m)
-	why := protocol.Reason{Code: protocol.SiteGone, Note: fmt.Sprintf("%s, says %s", g.Site, g.By)}
+	left := leaves(g)
 	for _, l := range k.abandon(now, g.Site) {
 		switch {
 		case l.stop:
 			said = append(said, k.refuse(now, l, cancelled)...)
 		case g.End:
-			said = append(said, k.refuse(now, l, why)...)
+			said = append(said, k.refuse(now, l, left.Why)...)
 		default:
-			said = append(said, k.stand(now, l, protocol.Standing{State: protocol.Waiting, Site: g.Site, Why: why})...)
+			said = append(said, k.stand(now, l, left)...)
 		}
 	}
 	k.stir(now)
 	return said
+}
+
+// leaves is how a job stands that a site had which was said to be gone.
+func leaves(g protocol.Gone) protocol.Standing {
+	why := protocol.Reason{Code: protocol.SiteGone, Note: fmt.Sprintf("%s, says %s", g.Site, g.By)}
+	return protocol.Standing{State: protocol.Waiting, Site: g.Site, Why: why}
 }
 
 // abandon forgets a site, and returns the jobs that it had, which wait now. The

@@ -99,9 +99,18 @@ func TestAQueueIsToldHowItsJobStands(t *testing.T) {
 	}
 	award()
 	heard(s.tell("agent/oslo", protocol.Accept{Job: "bern/9f86", Epoch: 2, Start: s.now}))
+	if got := heard(s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})); got.State != protocol.Waiting || got.Site != "oslo" || got.Why.Code != protocol.SiteGone {
+		t.Errorf("its site is gone: %+v", got)
+	}
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	books = append(books, s.market.Facts()...)
+	s.tell("agent/oslo", protocol.Decline{Job: "bern/9f86", Epoch: 2})
+	books = append(books, s.market.Facts()...)
+	award()
+	heard(s.tell("agent/oslo", protocol.Accept{Job: "bern/9f86", Epoch: 3, Start: s.now}))
 	began := s.now
 	s.now = s.now.Add(time.Hour)
-	got = heard(s.tell("agent/oslo", protocol.Done{Job: "bern/9f86", Epoch: 2, Started: began, Ended: s.now, Energy: 7, Failed: "exit code 3"}))
+	got = heard(s.tell("agent/oslo", protocol.Done{Job: "bern/9f86", Epoch: 3, Started: began, Ended: s.now, Energy: 7, Failed: "exit code 3"}))
 	if got.State != protocol.Closed || got.Site != "oslo" || got.Failed != "exit code 3" || got.Bill.Energy != 7 || got.Bill.Finish != s.now || got.Start != began {
 		t.Errorf("ended: %+v", got)
 	}

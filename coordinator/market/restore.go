@@ -44,7 +44,9 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Brought:
 		k.brought(b)
 	case protocol.Gone:
-		k.abandon(m.At, b.Site)
+		for _, l := range k.abandon(m.At, b.Site) {
+			k.stands(l, leaves(b))
+		}
 	case protocol.Settled:
 		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)
