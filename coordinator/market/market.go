@@ -124,7 +124,8 @@ type lot struct {
 	epoch  uint64
 	site   string
 	option protocol.Option
-	pause  protocol.Time // of the last award
+	lease  protocol.Time // of the last award
+	pause  protocol.Time // likewise
 	whole  protocol.Job  // as it was submitted; job is what is left of it
 	stop   bool          // somebody asked to cancel it
 	spurns []spurn       // by sites that won it

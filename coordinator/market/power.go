@@ -19,7 +19,8 @@ type use struct {
 // uses is what runs are to draw, by site; nil if no rule caps power.
 type uses map[string][]use
 
-// drawn returns what the runs that were awarded are to draw, as offered.
+// drawn returns what the runs that were awarded are to draw, as offered; also those whose
+// lease ended a moment ago, as their accept may be on its way, and stands.
 func (k *Market) drawn(now protocol.Time) uses {
 	if !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return r.Power != 0 }) {
 		return nil
@@ -27,7 +28,8 @@ func (k *Market) drawn(now protocol.Time) uses {
 	u := make(uses)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		if l.state == awarded || l.state == accepted {
+		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(grace)
+		if l.state == awarded || l.state == accepted || late {
 			x := used(id, l.option)
 			if x.to <= now { // it goes on longer than planned, or was not heard of
 				x.to = now.Add(time.Hour)
@@ -37,6 +39,9 @@ func (k *Market) drawn(now protocol.Time) uses {
 	}
 	return u
 }
+
+// grace is for how long after its lease an accept is reckoned with.
+const grace = time.Minute
 
 // used is the mean draw of an option over its time, the facility's share
 // included, as the site counts its bid.

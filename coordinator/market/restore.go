@@ -64,7 +64,7 @@ func (k *Market) Restore(m protocol.Message) {
 			l.lapsed()
 			l.ruled()
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.Site(), b.Option, b.Epoch, b.Lease
-			l.why, l.pause = b.Why, b.Pause
+			l.why, l.lease, l.pause = b.Why, b.Lease, b.Pause
 			k.agenda.add(l)
 		}
 	case protocol.Hold:

@@ -253,7 +253,7 @@ func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof pro
 			k.earn(l)
 		}
 		l.epoch = max(l.epoch, k.epochs) + 1
-		l.why, l.pause = d.Why, d.Pause
+		l.why, l.lease, l.pause = d.Why, l.due, d.Pause
 		k.agenda.add(l)
 		return k.say(now, protocol.Agent(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: policy.Binds(k.policy, l.whole, d.Site, now, d.Option.Start),
