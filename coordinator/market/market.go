@@ -83,6 +83,7 @@ type Market struct {
 	round  *round // nil: none is open
 	rounds uint64 // opened so far
 	replan protocol.Time
+	last   protocol.Time // by the clock
 
 	ledger  ledger.Ledger
 	trust   ledger.Trust
@@ -184,6 +185,7 @@ func (k *Market) Due() protocol.Time {
 // Tick implements bus.Machine.
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
 	k.facts = k.facts[:0]
+	k.clock(now)
 	var said []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
@@ -203,6 +205,7 @@ func (k *Market) Tick(now protocol.Time) []protocol.Message {
 // Step implements bus.Machine.
 func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	k.facts = k.facts[:0]
+	k.clock(now)
 	if !k.ears.New(m) {
 		k.counts["said-twice"]++
 		return nil

@@ -22,7 +22,11 @@ func (k *Market) Begin(life uint32) { k.mouth.Life = life }
 // it decides nothing again. A job that was called and not decided waits, and is
 // called again; the rule makes its plans anew in a full round.
 func (k *Market) Restore(m protocol.Message) {
-	if m.From != protocol.Coordinator && m.From != protocol.Books {
+	switch m.From {
+	case protocol.Coordinator:
+		k.last = max(k.last, m.At)
+	case protocol.Books:
+	default:
 		k.ears.New(m) // what was heard before is not to be heard again
 	}
 	switch b := m.Body.(type) {

@@ -1,0 +1,73 @@
+package market
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A machine that begins with a clock that is hours ahead has it set back a moment later.
+// What is due then does not wait for those hours.
+func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
+	for name, before := range map[string]func(*stage){
+		"a job that was submitted": func(*stage) {},
+		"a job that is called":     func(s *stage) { s.wait() },
+		"a job that is held": func(s *stage) {
+			s.wait()
+			s.offer("bern", no("train", protocol.NoRoom))
+			s.offer("oslo", no("train", protocol.NoRoom))
+		},
+		"a job that was awarded": func(s *stage) {
+			s.wait()
+			s.offer("bern", no("train", protocol.NoRoom))
+			s.offer("oslo", menu("train", s.option(0, time.Hour)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "bern", "oslo")
+			s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+			before(s)
+			calls := count[protocol.Call](s.said)
+			s.now = s.now.Add(-3 * time.Hour)
+			end := s.now.Add(time.Minute)
+			s.hear(s.market.Tick(s.now)) // a timer goes off when it was to
+			for count[protocol.Call](s.said) == calls && s.now < end {
+				s.wait()
+			}
+			if s.now > end {
+				t.Fatalf("it is called at %v, by a clock that was set back to %v", s.now, end.Add(-time.Minute))
+			}
+			s.offer("bern", no("train", protocol.NoRoom))
+			s.offer("oslo", menu("train", s.option(0, time.Hour)))
+			if a := the[protocol.Award](s); a.Lease > s.now.Add(time.Minute) || count[protocol.Call](s.said) != calls+1 {
+				t.Errorf("at %v it is awarded until %v", s.now, a.Lease)
+			}
+		})
+	}
+}
+
+// The same of a coordinator that takes over from one whose clock was ahead.
+func TestWhoTakesOverGoesByAClockThatIsBehind(t *testing.T) {
+	s := newStage(t)
+	var facts []protocol.Message
+	keep := func() { facts = append(facts, s.market.Facts()...) }
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	keep()
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	keep()
+	s.wait()
+	s.offer("oslo", no("train", protocol.NoRoom))
+	keep()
+	s.market = New(Config{}, s.rule)
+	for _, f := range facts {
+		s.market.Restore(f)
+	}
+	s.market.Begin(2)
+	s.now = s.now.Add(-3 * time.Hour)
+	end, calls := s.now.Add(time.Minute), count[protocol.Call](s.said)
+	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	if s.wait(); count[protocol.Call](s.said) != calls+1 || s.now > end {
+		t.Errorf("it is called at %v, by a clock that is at %v", s.now, end)
+	}
+}
