@@ -156,6 +156,9 @@ func (a *Agent) Due() (due protocol.Time) {
 // Tick implements bus.Machine.
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	a.facts = a.facts[:0]
+	if a.looked == 0 || now < a.looked.Add(-mostWait) { // begun anew, perhaps by a clock that was ahead; or it was set back
+		a.hasten(now)
+	}
 	a.looked = now
 	if a.blind() {
 		return a.remind(now)

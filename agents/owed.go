@@ -42,10 +42,20 @@ func (a *Agent) later(at protocol.Time, o owed) {
 }
 
 func (a *Agent) keepWord(o owed) {
-	i, _ := slices.BinarySearchFunc(a.owed, o, func(x, y owed) int {
-		return cmp.Or(cmp.Compare(x.due, y.due), cmp.Compare(x.job, y.job))
-	})
+	i, _ := slices.BinarySearchFunc(a.owed, o, sooner)
 	a.owed = slices.Insert(a.owed, i, o)
+}
+
+func sooner(x, y owed) int { return cmp.Or(cmp.Compare(x.due, y.due), cmp.Compare(x.job, y.job)) }
+
+// hasten has said now what is due long after: that may be by a clock that was hours ahead.
+func (a *Agent) hasten(now protocol.Time) {
+	for i := range a.owed {
+		if o := &a.owed[i]; o.due > now.Add(mostWait) {
+			o.due = now
+		}
+	}
+	slices.SortFunc(a.owed, sooner)
 }
 
 // drop forgets what is owed of a job.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -21,5 +22,46 @@ func TestWhatIsToldToStopStopsNothingNewer(t *testing.T) {
 	}
 	if s.agent.live["runs"] == nil || s.agent.queued("waits") < 0 {
 		t.Error("what it has by a newer award is gone")
+	}
+}
+
+// What is owed is said again within a minute also by a clock that was set back by hours,
+// and by an agent that was begun anew by such a clock.
+func TestWhatIsOwedIsSaidAgainByAClockThatIsSetBack(t *testing.T) {
+	for name, anew := range map[string]bool{"it lives on": false, "it is begun anew": true} {
+		s := newSite(t, Habit{}, 4)
+		s.agent.Tick(s.now)
+		var facts []protocol.Message
+		hear := func([]protocol.Message) { facts = append(facts, s.agent.Facts()...) }
+		o := s.call(job("train", 4))[0].Options[0]
+		hear(s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: o, Lease: s.now.Add(10 * time.Second)})))
+		hear(s.confirm("train", 1, protocol.Stands))
+		s.now = s.now.Add(time.Hour)
+		hear(s.exit("train", 1))
+		s.agent.Tick(s.now)
+		if anew {
+			s.agent = newSite(t, Habit{}, 4).agent
+			for _, m := range facts {
+				if err := s.agent.Restore(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.agent.Begin(2)
+		}
+		s.now = s.now.Add(-3 * time.Hour)
+		again := 0
+		said := s.agent.Tick(s.now)
+		for end := s.now.Add(mostWait); s.agent.Due() != 0 && s.agent.Due() <= end; {
+			s.now = s.agent.Due()
+			said = append(said, s.agent.Tick(s.now)...)
+		}
+		for _, m := range said {
+			if isDone(m.Body) {
+				again++
+			}
+		}
+		if again == 0 {
+			t.Errorf("%s: within a minute it says %+v", name, bodies(said))
+		}
 	}
 }
