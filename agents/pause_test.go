@@ -80,3 +80,25 @@ func TestAPauseThatWouldNotPayIsNone(t *testing.T) {
 		}
 	}
 }
+
+// A job whose accept was not heard is awarded again. It is paused as the newer award
+// says: a pause that the market knows nothing of would end the job, unpaid.
+func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
+	s := greeted(t)
+	j := job("train", 1)
+	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	a := protocol.Award{Job: j.ID, Epoch: 1, Option: s.call(j)[0].Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)}
+	s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+	a.Epoch, a.Pause = 2, 0
+	s.call(j)
+	s.give(a)
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 2}))
+	for s.now < noon.Add(2*time.Hour) {
+		s.now = s.agent.Due()
+		for _, m := range s.agent.Tick(s.now) {
+			if c, ok := m.Body.(protocol.Cancel); ok {
+				t.Fatalf("at %v the hands are told %+v", s.now, c)
+			}
+		}
+	}
+}

@@ -129,7 +129,7 @@ func (a *Agent) again(w protocol.Award) (start protocol.Time, ok bool) {
 	if l := a.live[w.Job]; l != nil {
 		l.award = w.Epoch
 		if !l.granted {
-			l.epoch, l.launch.Epoch = w.Epoch, w.Epoch
+			l.epoch, l.launch.Epoch, l.pause = w.Epoch, w.Epoch, w.Pause
 		}
 		return l.started, true
 	}
