@@ -31,11 +31,17 @@ func (k *prices) of(key poolKey, from protocol.Time) (out line) {
 }
 
 // keep takes over the prices of p. A site that was silent in this round keeps
-// the prices that it had. Room that is worth nothing needs no price.
+// the prices that it had; of one that was not, those of models that it tells no more
+// of are gone. Room that is worth nothing needs no price.
 func (k *prices) keep(p *problem) {
-	lines := make(map[poolKey]line, len(p.pools))
+	lines, heard := make(map[poolKey]line, len(p.pools)), make(map[string]bool)
+	for _, q := range p.pools {
+		heard[q.key.site] = true
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
-		lines[key] = k.of(key, p.from)
+		if !heard[key.site] {
+			lines[key] = k.of(key, p.from)
+		}
 	}
 	for _, q := range p.pools {
 		lines[q.key] = q.price

@@ -20,3 +20,21 @@ func TestRoomThatIsWorthNothingIsForgotten(t *testing.T) {
 		t.Errorf("prices of %d models are kept", n)
 	}
 }
+
+// Nor are prices kept of models that a site told of once: a site that called its GPUs
+// otherwise in each round would have calls grow until they cannot be said.
+func TestRoomThatASiteTellsNoMoreOfIsForgotten(t *testing.T) {
+	a := New(Config{})
+	for i := range 9 {
+		model := fmt.Sprint("V", i)
+		l := lot("job", 1, Menu{Site: "oslo", Options: []protocol.Option{option(model, 0, 1, 10)}})
+		a.Clear(round([]Lot{l}, Site{Name: "oslo", Room: []protocol.Room{hourly(model, 4000, 0)}}))
+		if n := len(a.prices.lines); n != 1 {
+			t.Fatalf("after %d rounds prices of %d models are kept", i+1, n)
+		}
+	}
+	a.Clear(round(nil, Site{Name: "bern"}))
+	if n := len(a.prices.lines); n != 1 {
+		t.Errorf("of a site that was silent prices of %d models are kept", n)
+	}
+}
