@@ -272,7 +272,7 @@ func (u *upped) start(ctx context.Context) error {
 		return lead.Run(ctx, lead.Config{
 			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
 			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
-			Market: market.Config{Terms: scenarios.Weights(u.scenario), Pay: ledger.Rule{Margin: 100}, Advice: u.flags.live(u.flags.speed)},
+			Market: u.flags.rules(scenarios.Weights(u.scenario)),
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
 	})
@@ -374,6 +374,12 @@ func (f *upFlags) limits() *natsbus.Limits {
 	l.Rate *= f.speed
 	l.Burst, l.Bytes = int(float64(l.Burst)*f.speed), int(float64(l.Bytes)*f.speed)
 	return l
+}
+
+// rules are those of the market. Like a coordinator in a process of its own it calls as
+// many jobs at a time as an offer holds that is heard.
+func (f *upFlags) rules(w protocol.Weights) market.Config {
+	return market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}, Most: 512, Advice: f.live(f.speed)}
 }
 
 // site starts an agent with its hands and its feed.

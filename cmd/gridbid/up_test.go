@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +22,9 @@ import (
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/script"
 )
 
 // A whole federation, and all that can be asked of it.
@@ -186,6 +191,40 @@ func TestUpKeepsTheLimitsOfACoordinator(t *testing.T) {
 	usual, fast := natsbus.SiteLimits(), (&upFlags{speed: 60}).limits()
 	if fast.Rate != 60*usual.Rate || fast.Burst != 60*usual.Burst || fast.Bytes != 60*usual.Bytes || fast.Queue != usual.Queue || fast.Size != usual.Size {
 		t.Errorf("at 60 times the speed: %+v", fast)
+	}
+}
+
+// What is offered for all jobs that are called at a time is heard, or a site would win none
+// of thousands that wait.
+func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
+	s, err := script.Load("six-regions", script.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, agent, err := scenarios.Settle(s, "hydro-north", s.Start, s.End)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range place.Feed.Tick(s.Start) {
+		agent.Step(s.Start, m)
+	}
+	flags := &upFlags{speed: 60}
+	call := protocol.Call{Round: 1, Terms: scenarios.Weights(s)}
+	for i := range cmp.Or(flags.rules(call.Terms).Most, 4096) { // which is the market's own
+		call.Jobs = append(call.Jobs, protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("job-of-a-usual-name-%05d", i)), GPUs: 1, Share: 1000, CPU: 4000, Memory: 1024,
+			Arrival: s.Start, Run: time.Hour, Deadline: s.Start.Add(48 * time.Hour), Deferrable: true,
+		})
+	}
+	who := protocol.Mouth{Who: protocol.Coordinator}
+	said := agent.Step(s.Start, who.Say(s.Start, "", call))
+	offer, ok := said[0].Body.(protocol.Offer)
+	if !ok || len(offer.Jobs[0].Options) == 0 {
+		t.Fatalf("it says %+v", said[0])
+	}
+	data, err := protocol.Encode(said[0])
+	if err != nil || len(data) > flags.limits().Size {
+		t.Errorf("an offer for %d jobs has %d bytes, of %d that are heard: %v", len(call.Jobs), len(data), flags.limits().Size, err)
 	}
 }
 
