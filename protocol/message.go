@@ -118,14 +118,21 @@ func Lives(life, n uint64) uint64 {
 // NextLife returns the life of a party that begins now, where the last that it
 // knows of is 0 for none. It is the second of now, so that it is above all lives
 // before it, also if what told of them was lost; where the clock is behind, it is
-// the one after the last.
+// one after the last. If that began long after now, nobody knows how long it was,
+// and so how much it said: there is room for that between them.
 func NextLife(last uint32, now Time) uint32 {
-	life := last + 1
-	if s := uint64(now / 1000); dated <= s && s <= 1<<32-1 && Lives(s, 0) > Lives(uint64(life), 0) {
+	s := uint64(now / 1000)
+	switch {
+	case dated <= s && s <= 1<<32-1 && Lives(s, 0) > Lives(uint64(last)+1, 0):
 		return uint32(s)
+	case last >= dated && s < uint64(last)-amply:
+		return last + amply
 	}
-	return life
+	return last + 1
 }
+
+// amply is how many seconds have numbers for all that a party says: 60 million messages.
+const amply = 60
 
 // Say returns body as a message from m to another party, at now.
 func (m *Mouth) Say(now Time, to Party, body Body) Message {

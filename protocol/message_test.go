@@ -13,18 +13,20 @@ func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
 		last uint32
 		now  Time
 		want uint32
+		said uint64 // in the last life
 	}{
-		{"the first is when it begins", 0, now, second},
-		{"one of a day before", second - 86_400, now, second},
-		{"one of the same second", second, now, second + 1},
-		{"the clock was put back", second + 3600, now, second + 3601},
-		{"one of those that were counted", 1600, now, second},
-		{"a clock that was never set", 0, 40_000, 1},
-		{"a clock that was never set, of those that were counted", 7, 40_000, 8},
-		{"a clock that is far ahead", second, 1 << 50, second + 1},
+		{"the first is when it begins", 0, now, second, 0},
+		{"one of a day before", second - 86_400, now, second, 50_000_000},
+		{"one of the same second", second, now, second + 1, 1_000_000},
+		{"the clock was put back", second + 3600, now, second + 3660, 50_000_000},
+		{"one of those that were counted", 1600, now, second, 50_000_000},
+		{"a clock that was never set", 0, 40_000, 1, 0},
+		{"a clock that was never set, of those that were counted", 7, 40_000, 8, 50_000_000},
+		{"a clock that was never set, of one that was", second, 40_000, second + 60, 50_000_000},
+		{"a clock that is far ahead", second, 1 << 50, second + 1, 1_000_000},
 	} {
 		got := NextLife(tc.last, tc.now)
-		if got != tc.want || Lives(uint64(got), 0) <= Lives(uint64(tc.last), 1_000_000) {
+		if got != tc.want || Lives(uint64(got), 0) <= Lives(uint64(tc.last), tc.said) {
 			t.Errorf("%s: NextLife(%d, %d) = %d; want %d", tc.name, tc.last, tc.now, got, tc.want)
 		}
 	}
