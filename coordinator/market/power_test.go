@@ -1,9 +1,14 @@
 package market
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -40,5 +45,95 @@ func TestWhatALateAcceptWouldDrawIsNotGivenToOthers(t *testing.T) {
 		if n := count[protocol.Award](s.said); accepted && n != 1 || !accepted && n < 2 {
 			t.Errorf("answered %+v: %d awards", answer, n)
 		}
+	}
+}
+
+// runs has a market of runs that oslo has accepted, under rules.
+func runs(n int, rules ...protocol.Rule) *Market {
+	k := New(Config{}, &soonest{})
+	k.policy.Rules = rules
+	for i := range n {
+		id, at := protocol.JobID(fmt.Sprint("run-", i)), noon.Add(time.Duration(i)*time.Minute)
+		k.lots[id] = &lot{state: accepted, site: "oslo", option: protocol.Option{Start: at, Finish: at.Add(9 * time.Hour), Energy: 1_000_000}}
+	}
+	return k
+}
+
+// What fits is what fits by a look at each run beside: of a job that may get room at
+// several sites what would draw most, and nothing of the option's own job.
+func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
+	sites, jobs := []string{"bern", "kiel", "oslo"}, []protocol.JobID{"a", "b", "c", "d", "e"}
+	rapid.Check(t, func(t *rapid.T) {
+		k := runs(3)
+		for i := range rapid.IntRange(1, 3).Draw(t, "rules") {
+			k.policy.Rules = append(k.policy.Rules, protocol.Rule{
+				ID: fmt.Sprint("R-", i), Kind: protocol.Cap, Sites: sites[:rapid.IntRange(1, 3).Draw(t, "sites")], Outside: rapid.Bool().Draw(t, "outside"),
+				Power: protocol.Milliwatts(rapid.IntRange(100, 900).Draw(t, "cap")), To: noon.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "to")) * time.Hour),
+			})
+		}
+		u := k.drawn(noon)
+		beside := make(map[protocol.JobID][]use)
+		for id, l := range k.lots {
+			beside[id] = []use{used(l.site, l.option)}
+		}
+		at := func(r protocol.Rule, but protocol.JobID, t protocol.Time) (sum protocol.Milliwatts) {
+			for id, all := range beside {
+				most := protocol.Milliwatts(0)
+				for _, x := range all {
+					if id != but && policy.Covers(r, x.site) && x.from <= t && t < x.to {
+						most = max(most, x.power)
+					}
+				}
+				sum += most
+			}
+			return sum
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "menus") {
+			j, site := protocol.Job{ID: rapid.SampledFrom(jobs).Draw(t, "job")}, rapid.SampledFrom(sites).Draw(t, "site")
+			var all, want []protocol.Option
+			for range rapid.IntRange(1, 3).Draw(t, "options") {
+				o := protocol.Option{Start: noon.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "start")) * 15 * time.Minute)}
+				o.Finish = o.Start.Add(time.Duration(rapid.IntRange(1, 12).Draw(t, "run")) * 15 * time.Minute)
+				o.Energy = protocol.Millijoules(rapid.IntRange(0, 400).Draw(t, "draw")) * protocol.Millijoules(o.Finish.Sub(o.Start)/time.Second)
+				all = append(all, o)
+				fits := true
+				for _, r := range policy.Ceilings(k.policy, j, site, o.Start) {
+					for at0 := o.Start; at0 < o.Finish; at0 = at0.Add(time.Minute) {
+						fits = fits && at(r, j.ID, at0)+used(site, o).power <= r.Power
+					}
+				}
+				if fits {
+					want = append(want, o)
+				}
+			}
+			if got := u.fit(k, j, site, all); !slices.Equal(got, want) {
+				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
+			}
+			if len(want) > 0 {
+				mine := used(site, want[0])
+				for _, o := range want {
+					x := used(site, o)
+					mine = use{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+				}
+				beside[j.ID] = append(beside[j.ID], mine)
+			}
+		}
+	})
+}
+
+// A full round of a federation holds thousands of options to a cap. What each of them takes
+// does not grow with what runs, or awards would be said when their leases have ended.
+func TestAnOptionIsHeldToACapWithoutALookAtEachRun(t *testing.T) {
+	takes := func(n int) float64 {
+		k := runs(n, protocol.Rule{ID: "R-1", Kind: protocol.Cap, Power: 1 << 40})
+		u := k.drawn(noon)
+		var all []protocol.Option
+		for range 8 {
+			all = append(all, protocol.Option{Start: noon, Finish: noon.Add(time.Hour)})
+		}
+		return testing.AllocsPerRun(10, func() { u.fit(k, protocol.Job{ID: "train"}, "oslo", all) })
+	}
+	if few, many := takes(4), takes(400); many > few+8 {
+		t.Errorf("beside 4 runs a menu takes %g allocations, and beside 400 it takes %g", few, many)
 	}
 }
