@@ -3,6 +3,7 @@ package nvml
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/power"
@@ -162,9 +163,24 @@ func (c *Caps) Refresh() error {
 			}
 		}
 	}
-	if c.notes.gone(c.cfg.File) {
-		c.notes = notes{}
-		for _, d := range c.devices {
+	return errors.Join(append(errs, c.reread())...)
+}
+
+// reread takes in what a guard struck out of the notes, because it put it back. What is
+// not back is noted again: who came after us would take it for its operator's.
+func (c *Caps) reread() error {
+	if c.cfg.File == "" || c.notes.empty() {
+		return nil
+	}
+	now, err := readNotes(c.cfg.File)
+	before, errs := c.notes, []error{err}
+	c.notes = now
+	for _, d := range c.devices {
+		uuid := d.dev.UUID()
+		if _, ours := before.Limits[uuid]; ours && d.limits.Now != d.own {
+			errs = append(errs, c.notes.limit(c.cfg.File, uuid, d.own))
+		}
+		if !slices.Contains(now.Clocks, uuid) {
 			d.clock = 0
 		}
 	}

@@ -10,7 +10,7 @@
 // # Limits that are lowered come back
 //
 // [Caps] lowers power limits for jobs and shares a site's ceiling. Before a limit
-// is lowered, its default is written to a file; it is struck out once the default
+// is lowered, the device's own is written to a file; it is struck out once that
 // is back. [Guard] is another process that restores what stands in the file when
 // the agent is gone or silent; an agent that starts restores what it finds. So
 // a limit stays lowered without an agent for no longer than the guard's period,

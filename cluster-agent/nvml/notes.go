@@ -60,16 +60,6 @@ func (n *notes) strikeClock(file, uuid string) error {
 
 func (n *notes) empty() bool { return len(n.Limits)+len(n.Clocks) == 0 }
 
-// gone reports whether the file is, though something stands in these notes: a
-// guard put it back.
-func (n *notes) gone(file string) bool {
-	if n.empty() || file == "" {
-		return false
-	}
-	_, err := os.Stat(file)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // write replaces a file whole. Limits that are lowered must be noted on disk
 // before they are, so it is synced.
 func (n *notes) write(file string) error {
