@@ -268,7 +268,10 @@ func (c *Caps) hold(d *capped, mhz int) error {
 		return err
 	}
 	if err := d.dev.LockClocks(mhz, mhz); err != nil {
-		return errors.Join(err, c.notes.strikeClock(c.cfg.File, d.dev.UUID()))
+		if d.clock == 0 { // nothing is held
+			err = errors.Join(err, c.notes.strikeClock(c.cfg.File, d.dev.UUID()))
+		}
+		return err
 	}
 	d.clock = mhz
 	return nil
@@ -314,6 +317,9 @@ func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 		}
 	}
 	if err := d.dev.SetLimit(limit); err != nil {
+		if d.limits.Now == d.own { // nothing of ours is set, and others may set theirs
+			err = errors.Join(err, c.notes.strikeLimit(c.cfg.File, d.dev.UUID()))
+		}
 		return err
 	}
 	d.limits.Now, d.changed = limit, now

@@ -41,3 +41,38 @@ func TestWhatAGuardPutBackInPartIsNotedAgain(t *testing.T) {
 		t.Errorf("the next agent leaves the limit at %d mW", w.GPU[0].Limit)
 	}
 }
+
+// What was not set is not to be put back: the operator sets another limit meanwhile,
+// and the next agent, which has the rights, keeps it.
+func TestALimitThatCouldNotBeSetIsNotNoted(t *testing.T) {
+	library, w := standin(t, 1)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	w.Forbidden = 1
+	_ = c.Want("GPU-0", 300_000)
+	if _, err := c.Apply(noon); !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("Apply = %v", err)
+	}
+	w.Forbidden, w.GPU[0].Limit = 0, 500_000
+	if newCaps(t, open(t, library), CapsConfig{File: file}); w.GPU[0].Limit != 500_000 {
+		t.Errorf("the next agent set the limit to %d mW", w.GPU[0].Limit)
+	}
+}
+
+// A clock that is held, and could not be changed, is let go by who comes after.
+func TestAClockThatCouldNotBeChangedIsStillNoted(t *testing.T) {
+	library, w := standin(t, 1)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	for i, mhz := range []int{1500, 1200} {
+		w.Forbidden = uint32(i)
+		_ = c.WantClock("GPU-0", mhz)
+		if _, err := c.Apply(noon.Add(time.Duration(i) * time.Minute)); (err == nil) != (i == 0) {
+			t.Errorf("%d MHz: %v", mhz, err)
+		}
+	}
+	w.Forbidden = 0
+	if newCaps(t, open(t, library), CapsConfig{File: file}); w.GPU[0].Locked != 0 {
+		t.Errorf("the clock stays at %d MHz", w.GPU[0].Locked)
+	}
+}
