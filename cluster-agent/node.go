@@ -181,7 +181,9 @@ func (o nodeOptions) guard(cfg *node.Config) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := nvml.StartGuard(exec.Command(self, "guard", "--state", o.state, "--library", o.library, "--period", o.period.String()))
+	w, err := nvml.StartGuard(func() *exec.Cmd {
+		return exec.Command(self, "guard", "--state", o.state, "--library", o.library, "--period", o.period.String())
+	})
 	if err != nil {
 		return nil, err
 	}

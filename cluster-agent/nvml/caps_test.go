@@ -44,9 +44,7 @@ func agent() {
 			os.Exit(1)
 		}
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "NVML_PLAY=guard")
-	w, err := StartGuard(cmd)
+	w, err := StartGuard(played)
 	must(err)
 	must(w.Beat())
 	l, err := Open(library)
@@ -60,6 +58,13 @@ func agent() {
 	must(err)
 	os.Stdout.WriteString("lowered\n")
 	select {}
+}
+
+// played is a guard in a process of its own.
+func played() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NVML_PLAY=guard")
+	return cmd
 }
 
 func newCaps(t *testing.T, devices []Device, cfg CapsConfig) *Caps {

@@ -104,29 +104,38 @@ func Beat(file string) error {
 
 // A Watch is a guard process that an agent has started.
 type Watch struct {
+	guard func() *exec.Cmd
 	cmd   *exec.Cmd
 	beats io.WriteCloser
 }
 
 // StartGuard starts a guard: a command that calls [Guard] with its standard input.
 // It lives in a session of its own, so that what kills the agent does not kill it.
-func StartGuard(cmd *exec.Cmd) (*Watch, error) {
+func StartGuard(guard func() *exec.Cmd) (*Watch, error) {
+	w := &Watch{guard: guard}
+	return w, w.start()
+}
+
+func (w *Watch) start() error {
+	cmd := w.guard()
 	beats, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("nvml: guard: %w", err)
+		return fmt.Errorf("nvml: guard: %w", err)
 	}
 	apart(cmd)
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("nvml: guard: %w", err)
+		return fmt.Errorf("nvml: guard: %w", err)
 	}
-	return &Watch{cmd, beats}, nil
+	w.cmd, w.beats = cmd, beats
+	return nil
 }
 
 // Beat says that the agent lives; call it a few times in every period. An error
-// means that the guard is gone: restore, or start another.
+// means that the guard was gone, as one is that took the agent for dead; another was
+// started, unless the error says why not.
 func (w *Watch) Beat() error {
 	if _, err := w.beats.Write([]byte{'.'}); err != nil {
-		return fmt.Errorf("nvml: the guard is gone: %w", err)
+		return fmt.Errorf("nvml: the guard is gone: %w", errors.Join(err, w.Stop(), w.start()))
 	}
 	return nil
 }

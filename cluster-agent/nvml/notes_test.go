@@ -76,3 +76,34 @@ func TestAClockThatCouldNotBeChangedIsStillNoted(t *testing.T) {
 		t.Errorf("the clock stays at %d MHz", w.GPU[0].Locked)
 	}
 }
+
+// A guard that acted has ended. Its agent, which lives on, has another.
+func TestAGuardThatIsGoneIsReplaced(t *testing.T) {
+	library, w := standin(t, 1)
+	file := filepath.Join(t.TempDir(), "limits.json")
+	t.Setenv("NVML_LIBRARY", library)
+	t.Setenv("NVML_FILE", file)
+	g, err := StartGuard(played)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 { // it may not be gone yet
+		if err = g.Beat(); err != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err == nil {
+		t.Error("nobody says that the guard is gone")
+	}
+	w.GPU[0].Limit = 300_000
+	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-0":700000}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.Beat(), g.Stop()); err != nil || w.GPU[0].Limit != 700_000 {
+		t.Errorf("%v; the limit is left at %d mW", err, w.GPU[0].Limit)
+	}
+}

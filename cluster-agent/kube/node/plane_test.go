@@ -83,9 +83,11 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	if ceiling > 0 {
 		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: k.Client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
 	}
-	guard := exec.Command(os.Args[0])
-	guard.Env = append(os.Environ(), "NODE_PLAY=guard", "NODE_LIBRARY="+library, "NODE_FILE="+file)
-	w, err := nvml.StartGuard(guard)
+	w, err := nvml.StartGuard(func() *exec.Cmd {
+		guard := exec.Command(os.Args[0])
+		guard.Env = append(os.Environ(), "NODE_PLAY=guard", "NODE_LIBRARY="+library, "NODE_FILE="+file)
+		return guard
+	})
 	if err != nil {
 		return err
 	}
