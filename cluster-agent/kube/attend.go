@@ -103,13 +103,16 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 		h.leave(r, protocol.Unfinished, why)
 		return h.takeDown(ctx, r, pods)
 	}
-	return h.cfg.Patience - h.cfg.Now().Sub(r.created), nil
+	return h.cfg.Patience - h.waited(r), nil
 }
 
 // late reports whether a run should have begun by now.
-func (h *Hands) late(r *run) bool {
-	return r.since == 0 && h.cfg.Now().Sub(r.created) >= h.cfg.Patience
-}
+func (h *Hands) late(r *run) bool { return r.since == 0 && h.waited(r) >= h.cfg.Patience }
+
+// waited is for how long a run has been seen not to begin. One that was found again may
+// have begun before: its controller may just be putting other pods in the place of those
+// that ran.
+func (h *Hands) waited(r *run) time.Duration { return h.cfg.Now().Sub(max(r.created, r.found)) }
 
 // hindered says what keeps a pod of a run from starting, as its kubelet has it, or
 // another's scheduler, or "".

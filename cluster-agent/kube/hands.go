@@ -132,6 +132,7 @@ type run struct {
 	kind     *kind
 	asked    protocol.Time                   // when we first asked for it
 	created  protocol.Time                   // when we asked for it; 0: not yet
+	found    protocol.Time                   // when it was found again by hands that began anew; 0: never
 	seen     bool                            // the cluster has it
 	equipped bool                            // its claim templates are there
 	told     atomic.Bool                     // Started was said

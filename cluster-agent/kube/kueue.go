@@ -32,8 +32,9 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 		if why, ok := r.kind.failed.is(u); ok {
 			return 0, h.exit(ctx, r, h.podsOf(r), why)
 		}
+		h.noticeStart(r) // first: one that was found again has begun long ago
 	}
-	left := h.cfg.Patience - h.cfg.Now().Sub(r.created)
+	left := h.cfg.Patience - h.waited(r)
 	switch {
 	case r.leaving.Load() != nil:
 	case u == nil && r.seen:
@@ -42,8 +43,6 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 		h.leave(r, protocol.Unfinished, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.Patience))
 	case u == nil:
 		return 500 * time.Millisecond, h.claim(ctx, r)
-	default:
-		h.noticeStart(r)
 	}
 	if r.leaving.Load() != nil {
 		return h.takeDown(ctx, r, nil)

@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// found are hands that begin anew an hour after an object of theirs was made, with pods of
+// it on node n1.
+func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l protocol.Launch, pods ...*corev1.Pod) (*Hands, *run) {
+	t.Helper()
+	h := served(t, now, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
+	})
+	note, err := pack("oslo", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := u.GetAnnotations()
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[NoteLaunch] = note
+	name := runName(l.Job.ID, l.Epoch)
+	u.SetAnnotations(notes)
+	u.SetLabels(map[string]string{LabelSite: "oslo", LabelRun: name})
+	u.SetCreationTimestamp(metav1.NewTime(noon.Go()))
+	if err := h.stores["jobs"][0].Add(u); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods {
+		if err := h.pods.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := h.adopt(t.Context())
+	if err != nil || len(held) != 1 || held[0].Since != noon {
+		t.Fatalf("found %+v, %v", held, err)
+	}
+	return h, h.runs[name]
+}
+
+// What Kueue brought runs on when the agent is begun anew, however long it has run.
+func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
+	now := noon.Add(time.Hour)
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mine", "namespace": "default"},
+		"status": map[string]any{"startTime": noon.Go().Format(time.RFC3339)}}}
+	u.SetAnnotations(map[string]string{NoteKueue: "job-mine"})
+	p := holder("main", "", 0)
+	p.Labels, p.Status.Phase = map[string]string{batchv1.JobNameLabel: "mine"}, corev1.PodRunning
+	h, r := found(t, &now, u, launchOf("", 0), p)
+	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || r.since != noon || !r.told.Load() {
+		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.leaving.Load(), r.since)
+	}
+}
+
+// A controller has deleted the pods of an attempt that failed, and its next ones have yet
+// to begin, when the agent is begun anew.
+func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
+	now := noon.Add(time.Hour)
+	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
+	u, _, err := bare(Config{}, &now).build(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := holder("next", u.GetName(), 2)
+	p.Status.Phase = corev1.PodPending
+	h, r := found(t, &now, u, l, p)
+	if again, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || again != h.cfg.Patience {
+		t.Errorf("%v; it leaves because %+v, or is looked at in %v", err, r.leaving.Load(), again)
+	}
+	now = now.Add(h.cfg.Patience)
+	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() == nil || r.leaving.Load().Code != protocol.Unfinished {
+		t.Errorf("%v; it leaves because %+v", err, r.leaving.Load())
+	}
+}
