@@ -33,7 +33,11 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 	switch {
 	case r.created != 0:
 	case r.leaving.Load() == nil:
-		return 0, h.create(ctx, r)
+		err := h.create(ctx, r)
+		if err != nil && r.asked != 0 && h.cfg.Now().Sub(r.asked) >= h.cfg.Patience { // a webhook is down, say
+			h.leave(r, protocol.Unfinished, fmt.Sprintf("it could not be created within %v: %v", h.cfg.Patience, err))
+		}
+		return 0, err
 	case r.asked == 0:
 		h.lose(r, *r.leaving.Load())
 		return 0, nil

@@ -3,6 +3,7 @@ package kube
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,5 +85,33 @@ func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
 	now = now.Add(h.cfg.Patience)
 	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() == nil || r.leaving.Load().Code != protocol.Unfinished {
 		t.Errorf("%v; it leaves because %+v", err, r.leaving.Load())
+	}
+}
+
+// The webhook of a kind is down: that may go away by itself, but another site can run the
+// job meanwhile.
+func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
+	now, deleted := noon, 0
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		if deletes(w, r, &deleted) {
+			return
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"failed calling webhook","code":500}`)
+	})
+	h.launch(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
+	name := runName("train", 1)
+	for range 3 {
+		if _, err := h.attend(t.Context(), name); err == nil || len(h.past) > 0 {
+			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
+		}
+		now = now.Add(h.cfg.Patience / 2)
+	}
+	if _, err := h.attend(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
+		t.Fatalf("%v; deleted %d times, said %v", err, deleted, h.past)
+	}
+	if x, ok := h.past[0].said.(protocol.Lost); !ok || x.Why.Code != protocol.Unfinished || !strings.Contains(x.Why.Note, "webhook") {
+		t.Errorf("said %+v", h.past[0].said)
 	}
 }
