@@ -80,6 +80,9 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 	failed := holder("main", "", 2)
 	failed.Status.Phase, failed.Status.ContainerStatuses = corev1.PodFailed, make([]corev1.ContainerStatus, 1)
 	ray := map[string]any{"jobStatus": "RUNNING", "jobDeploymentStatus": "Failed"}
+	spark := func(state string) map[string]any {
+		return map[string]any{"applicationState": map[string]any{"state": state}}
+	}
 	for _, tc := range []struct {
 		name, text   string
 		first, later map[string]any
@@ -98,6 +101,8 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		{"an executor is evicted", objects[6].text, nil, nil, []*corev1.Pod{drained}, "lost"},
 		{"a driver is deleted by hand", objects[6].text, nil, nil, []*corev1.Pod{driver}, "lost later"},
 		{"Ray's autoscaler ends a worker", objects[5].text, nil, nil, []*corev1.Pod{worker}, "runs"},
+		{"a SparkApplication that could not be submitted may be again", objects[6].text, spark("SUBMISSION_FAILED"), spark("SUBMITTED"), nil, "runs"},
+		{"one that is not submitted again", objects[6].text, spark("SUBMISSION_FAILED"), spark("FAILED"), nil, "ended"},
 		{"it was evicted", never, nil, nil, []*corev1.Pod{evicted}, "lost"},
 		{"it was evicted while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, nil, "lost"},
 		{"its program failed while we were away", never, says("Failed", "BackoffLimitExceeded"), nil, []*corev1.Pod{failed}, "ended"},

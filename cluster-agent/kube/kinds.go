@@ -82,7 +82,7 @@ var kinds = []kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}, plural: "sparkapplications",
 		pods:    []podPath{{"spec.driver.template", nil}, {"spec.executor.template", []string{"instances"}}},
 		suspend: "spec.suspend",
-		done:    ending{"status.applicationState.state", []string{"COMPLETED"}}, failed: ending{"status.applicationState.state", []string{"FAILED", "SUBMISSION_FAILED"}},
+		done:    ending{"status.applicationState.state", []string{"COMPLETED"}}, failed: ending{"status.applicationState.state", []string{"FAILED"}}, // which follows SUBMISSION_FAILED, unless it is submitted again
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}, plural: "workflows",
