@@ -408,3 +408,19 @@ func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
 		}
 	}
 }
+
+// A step that could never be bound is told before the steps in front of it have run.
+func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
+	const asks = `{"name":"x","resources":{"requests":{"cpu":"700m","memory":"600Mi"}}}`
+	h := New(Config{Site: "oslo", Sharing: Plugin})
+	for last, want := range map[string]bool{
+		`"container":` + asks: true, `"container":` + asks + `,"sidecars":[` + asks + `]`: false, `"script":` + asks + `,"initContainers":[` + asks + `]`: true,
+		`"containerSet":{"containers":[` + asks + `,` + asks + `]}`: false, `"container":` + strings.Replace(asks, "600Mi", "2Gi", 1): false,
+		`"container":` + strings.Replace(asks, "700m", "{{inputs.parameters.cpu}}", 1): true,
+	} {
+		text := strings.Replace(objects[7].text, `"templates":[{`, `"templates":[{"name":"last",`+last+`},{`, 1)
+		if _, _, err := h.build(launchOf(text, 4)); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "template last asks for") {
+			t.Errorf("%s: %v", last, err)
+		}
+	}
+}

@@ -94,8 +94,11 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		}
 		h.tolerate(t.spec)
 	}
-	if k.Kind == "Workflow" { // its pods take that from the workflow
-		h.tolerate(child(u.Object, "spec"))
+	if k.Kind == "Workflow" {
+		if why := oversized(u.Object, l.Job); why != "" {
+			return nil, nil, errors.New(why)
+		}
+		h.tolerate(child(u.Object, "spec")) // its pods take that from the workflow
 	}
 	return u, k, h.share(l, all)
 }

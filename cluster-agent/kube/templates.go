@@ -1,8 +1,13 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A template is a pod template inside of an object, to be changed in place.
@@ -103,19 +108,8 @@ func workflow(object map[string]any) ([]template, error) {
 	var containers, early []any
 	list, _ := spec["templates"].([]any)
 	for _, t := range list {
-		m, _ := t.(map[string]any)
-		for _, field := range []string{"container", "script"} {
-			if c, ok := m[field].(map[string]any); ok {
-				containers = append(containers, c)
-			}
-		}
-		set, _ := m["containerSet"].(map[string]any)
-		for _, more := range []any{set["containers"], m["sidecars"]} {
-			list, _ := more.([]any)
-			containers = append(containers, list...)
-		}
-		first, _ := m["initContainers"].([]any)
-		early = append(early, first...)
+		more, first := step(t)
+		containers, early = append(containers, more...), append(early, first...)
 	}
 	if len(containers) == 0 {
 		return nil, fmt.Errorf("a Workflow without a template that has a container")
@@ -126,4 +120,52 @@ func workflow(object map[string]any) ([]template, error) {
 	view := map[string]any{"containers": containers, "initContainers": early}
 	spec["schedulerName"] = Scheduler
 	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"])}}, nil
+}
+
+// step returns the containers of one template of a Workflow, of which each pod is made,
+// and those that run before them.
+func step(t any) (containers, early []any) {
+	m, _ := t.(map[string]any)
+	for _, field := range []string{"container", "script"} {
+		if c, ok := m[field].(map[string]any); ok {
+			containers = append(containers, c)
+		}
+	}
+	set, _ := m["containerSet"].(map[string]any)
+	for _, more := range []any{set["containers"], m["sidecars"]} {
+		list, _ := more.([]any)
+		containers = append(containers, list...)
+	}
+	early, _ = m["initContainers"].([]any)
+	return containers, early
+}
+
+// oversized says which template of a Workflow asks for more CPU or memory than was sold,
+// or "". Pods are looked at as they come, and its own may come when all the others have
+// run.
+func oversized(object map[string]any, j protocol.Job) string {
+	list, _ := child(object, "spec")["templates"].([]any)
+	for _, t := range list {
+		containers, early := step(t)
+		cpu, mem, _ := Asks(corev1.PodSpec{Containers: asking(containers), InitContainers: asking(early)})
+		if cpu > j.CPU || mem > j.Memory {
+			m, _ := t.(map[string]any)
+			return fmt.Sprintf("its template %v asks for %dm of CPU and %d MiB of memory; %dm and %d MiB were sold", m["name"], cpu, mem, j.CPU, j.Memory)
+		}
+	}
+	return ""
+}
+
+// asking are containers as far as they say what they ask for. What a parameter is to be
+// put in the place of is not known before.
+func asking(containers []any) (all []corev1.Container) {
+	for _, v := range containers {
+		m, _ := v.(map[string]any)
+		var c corev1.Container
+		data, err := json.Marshal(map[string]any{"restartPolicy": m["restartPolicy"], "resources": m["resources"]})
+		if err == nil && json.Unmarshal(data, &c) == nil {
+			all = append(all, c)
+		}
+	}
+	return all
 }
