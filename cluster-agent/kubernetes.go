@@ -51,6 +51,11 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 	if x.Power, err = measuredTable(k.Curves); err != nil {
 		return site.Config{}, err
 	}
+	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
+		if _, ok := x.Power.Lookup(k.Models[product]); !ok {
+			return site.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.Models(), ", "))
+		}
+	}
 	if k.Prometheus != nil {
 		if err := k.Prometheus.into(&x.Config); err != nil {
 			return site.Config{}, err

@@ -120,3 +120,11 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 		t.Errorf("clocks: %v", err)
 	}
 }
+
+// What a product is said to be must be known, or its nodes would never be offered.
+func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
+	c := config{Site: "oslo", Grid: new(gridConfig), Cluster: &clusterConfig{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
+	if _, err := c.site(nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is no model of the power table; want one of A10,`) {
+		t.Errorf("%v", err)
+	}
+}
