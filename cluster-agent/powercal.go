@@ -26,8 +26,8 @@ const aboutPowercal = `cluster-agent powercal measures what a command takes on o
 limits or clocks, by the GPU's own energy counter, and writes the curve as JSON. The command
 should do the same work each time, for at least some seconds, and the GPU nothing
 else. It is run with CUDA_VISIBLE_DEVICES set to the GPU. Limits are restored in
-the end, also after ctrl-C or when the terminal goes; after a kill -9, run it again or
-the agent.
+the end, also after ctrl-C or when the terminal goes; after a kill -9, run it again with
+the same --state: cluster-agent node takes what it finds set for what you want.
 
   cluster-agent powercal --gpu 0 --watts 500,400,300 --out curve.json -- python train.py --steps 200`
 
