@@ -39,7 +39,7 @@ same --beats and --state.`
 // nodeOptions are the flags of `cluster-agent node`.
 type nodeOptions struct {
 	node, kubeconfig, library, state, beats, book string
-	spaces, kubelet, curves                       string
+	spaces, kubelet, curves, owned                string
 	level, format                                 string
 	every, tell, period                           time.Duration
 	ceiling, site                                 float64
@@ -64,6 +64,7 @@ func runNode(args []string, out io.Writer) error {
 	fs.Float64Var(&o.ceiling, "ceiling", 0, "`WATTS` that the limits of this machine's cards may sum to (0: any)")
 	fs.Float64Var(&o.site, "site-ceiling", 0, "`WATTS` that the limits of all nodes' cards may sum to (0: any); needs --book")
 	fs.StringVar(&o.book, "book", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
+	fs.StringVar(&o.owned, "owned", "", "`SITE` whose taint gridbid.io/owned a node must bear for its cards to count for --site-ceiling (default: all do)")
 	fs.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&o.format, "log-format", "text", "text or json")
 	fs.Usage = func() {
@@ -117,7 +118,7 @@ func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
 	if err := k.Connect(o.kubeconfig); err != nil {
 		return err
 	}
-	cfg := node.Config{Node: o.node, Client: k.Client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Log: log}
+	cfg := node.Config{Node: o.node, Client: k.Client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Owned: o.owned, Log: log}
 	if o.kubelet != "" {
 		cfg.Chosen = node.Kubelet{Socket: o.kubelet}.Chosen
 	}

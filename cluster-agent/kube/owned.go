@@ -18,15 +18,20 @@ const (
 	All   Nodes = "all"   // and all others that take pods: see docs/kubernetes.md
 )
 
-// ownTaint reports whether a taint says that its node is this site's.
-func (h *Hands) ownTaint(t corev1.Taint) bool {
-	return t.Key == TaintOwned && t.Value == h.cfg.Site && t.Effect != corev1.TaintEffectPreferNoSchedule
+// Owns reports whether a taint says that a node is a site's.
+func Owns(site string, n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return owns(site, t) })
 }
 
-// owns reports whether a node is one that this site uses.
-func (h *Hands) owns(n *corev1.Node) bool {
-	return h.cfg.Nodes == All || slices.ContainsFunc(n.Spec.Taints, h.ownTaint)
+func owns(site string, t corev1.Taint) bool {
+	return t.Key == TaintOwned && t.Value == site && t.Effect != corev1.TaintEffectPreferNoSchedule
 }
+
+// ownTaint reports whether a taint says that its node is this site's.
+func (h *Hands) ownTaint(t corev1.Taint) bool { return owns(h.cfg.Site, t) }
+
+// owns reports whether a node is one that this site uses.
+func (h *Hands) owns(n *corev1.Node) bool { return h.cfg.Nodes == All || Owns(h.cfg.Site, n) }
 
 // foreign says why a node is not used that lacks our taint.
 func (h *Hands) foreign() string {

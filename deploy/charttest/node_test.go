@@ -101,6 +101,29 @@ func TestTheNodesDaemonMayDoLittle(t *testing.T) {
 	}
 }
 
+// On nodes that are not the site's a daemon holds no card below the ceiling; to know them
+// it reads nodes, and only then.
+func TestTheCeilingIsForTheNodesThatASiteUses(t *testing.T) {
+	for nodes, want := range map[string]bool{"owned": true, "all": false} {
+		o, err := render(t, values(map[string]any{"nodes": nodes, "node": map[string]any{"ceilingWatts": 5000}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := fmt.Sprint(at(t, o["DaemonSet/gridbid/oslo-node"], "spec", "template", "spec", "containers", 0, "args"))
+		role := o["ClusterRole//gridbid-node-oslo"]
+		if strings.Contains(args, "--owned=oslo") != want || (role != nil) != want || (o["ClusterRoleBinding//gridbid-node-oslo"] != nil) != want {
+			t.Errorf("nodes: %s: %s, %v", nodes, args, role)
+		}
+		if want && fmt.Sprint(role["rules"]) != "[map[apiGroups:[] resources:[nodes] verbs:[list watch]]]" {
+			t.Errorf("rules %v", role["rules"])
+		}
+	}
+	o, err := render(t, values(nil))
+	if err != nil || o["ClusterRole//gridbid-node-oslo"] != nil {
+		t.Errorf("without a ceiling it reads nodes: %v", err)
+	}
+}
+
 // Metrics are shown to who may read them, through a proxy that asks.
 func TestMonitoringIsBehindAProxy(t *testing.T) {
 	o, err := render(t, values(map[string]any{"monitoring": map[string]any{"enabled": true, "readers": []any{"monitoring"}, "labels": map[string]any{"release": "kps"}}}))

@@ -55,7 +55,7 @@ func (c *Cluster) render(file, sharing string, namespaces []string) {
 	var page bytes.Buffer
 	c.Must(t.Execute(&page, map[string]any{
 		"Release": map[string]any{"Name": "agent", "Namespace": "default"},
-		"Values":  map[string]any{"sharing": sharing, "namespaces": namespaces, "queue": true, "kueue": true, "node": map[string]any{"enabled": true}},
+		"Values":  map[string]any{"sharing": sharing, "namespaces": namespaces, "queue": true, "kueue": true, "nodes": "owned", "node": map[string]any{"enabled": true, "ceilingWatts": 2000}},
 	}))
 	for _, part := range strings.Split(page.String(), "\n---\n") {
 		u := &unstructured.Unstructured{}

@@ -97,6 +97,12 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 	return again, err
 }
 
+// leave takes a node's cards out of the ceiling. Its row is forgotten with time.
+func (b *Budget) leave(caps *nvml.Caps) {
+	*b = Budget{Store: b.Store, Node: b.Node, Ceiling: b.Ceiling, Forget: b.Forget}
+	caps.SetCeiling(0)
+}
+
 // pass counts the time since keep was called last. What passed of it while our clock
 // was set, or our machine stood still, nobody knows: our own row is taken to be older
 // then, and nobody else's.

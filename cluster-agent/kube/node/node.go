@@ -48,6 +48,9 @@ type Config struct {
 	// the hands do.
 	Chosen func(ctx context.Context, p *corev1.Pod) ([]string, error)
 	Budget *Budget // of the site's ceiling; nil: none
+	// Owned is the site whose taint a node must bear for its cards to count among those
+	// of the ceiling. Empty: all nodes' do.
+	Owned string
 	// Beat tells a guard that we live. Nil: there is none.
 	Beat func() error
 	Log  *slog.Logger
@@ -58,6 +61,7 @@ type Config struct {
 type Daemon struct {
 	cfg  Config
 	pods []cache.Indexer // by namespace
+	node cache.Indexer   // our own alone; nil: it is not asked whose it is
 	kick chan struct{}
 	seen map[types.UID]*seen
 }
@@ -145,7 +149,25 @@ func (d *Daemon) watch(ctx context.Context) (synced []cache.InformerSynced) {
 		d.pods, synced = append(d.pods, in.GetIndexer()), append(synced, in.HasSynced)
 		all.Start(ctx.Done())
 	}
+	if d.cfg.Budget != nil && d.cfg.Owned != "" {
+		all := informers.NewSharedInformerFactoryWithOptions(d.cfg.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = "metadata.name=" + d.cfg.Node
+		}))
+		in := all.Core().V1().Nodes().Informer()
+		d.node, synced = in.GetIndexer(), append(synced, in.HasSynced)
+		all.Start(ctx.Done())
+	}
 	return synced
+}
+
+// shares reports whether our cards count among those of the site's ceiling: it is not for
+// cards of others.
+func (d *Daemon) shares() bool {
+	if d.node == nil {
+		return true
+	}
+	o, ok, _ := d.node.GetByKey(d.cfg.Node)
+	return ok && kube.Owns(d.cfg.Owned, o.(*corev1.Node))
 }
 
 func (d *Daemon) beat() {
@@ -189,7 +211,9 @@ func (d *Daemon) round(ctx context.Context) (again time.Time) {
 		if again, err = d.cfg.Cards.Keep(now, holders); err != nil {
 			d.cfg.Log.Error("cards", "error", err)
 		}
-		if d.cfg.Budget != nil {
+		if d.cfg.Budget != nil && !d.shares() {
+			d.cfg.Budget.leave(d.cfg.Cards.Limits())
+		} else if d.cfg.Budget != nil {
 			if again, err = d.cfg.Budget.keep(ctx, d.cfg.Cards.Limits(), now, again); err != nil {
 				d.cfg.Log.Warn("the site's ceiling", "error", err)
 			}

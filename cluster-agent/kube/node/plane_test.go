@@ -81,6 +81,7 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 		return err
 	}
 	if ceiling > 0 {
+		cfg.Owned = "oslo"
 		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: k.Client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
 	}
 	w, err := nvml.StartGuard(func() *exec.Cmd {
@@ -401,6 +402,9 @@ func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
 	_, err = b.Client.CoreV1().ConfigMaps("default").Update(t.Context(), m, metav1.UpdateOptions{})
 	b.Must(err)
 	b.until("half of it", func() bool { return sum() == 1_000_000 })
+	_, err = b.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-000", types.StrategicMergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+	b.Must(err)
+	b.until("cards that are not the site's any more", func() bool { return sum() == 4*700_000 })
 	stop()
 	if sum() != 4*700_000 {
 		t.Errorf("limits sum to %d when the daemon has ended", sum())
