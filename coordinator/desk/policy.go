@@ -1,12 +1,15 @@
 package desk
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/board"
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -92,15 +95,23 @@ type Waiting struct {
 // mostWaiting bounds the changes that wait; the oldest goes.
 const mostWaiting = 16
 
+// wait keeps a change for a second person, under an id that nobody can choose: who
+// agrees by it agrees to what he was shown, and to no other change in its place.
 func (d *Desk) wait(wish Wish, was protocol.Policy) Waiting {
-	raw, _ := json.Marshal(wish) // it was read from JSON
-	x := Waiting{ID: "w-" + hash(string(raw))[:6], By: wish.By, Said: wish.Said, wish: wish}
+	x := Waiting{ID: "w-" + strings.ToLower(rand.Text()[:12]), By: wish.By, Said: wish.Said, wish: wish}
 	for _, o := range wish.Change.Ops {
 		x.Told = append(x.Told, policy.Tell(was, o))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.waiting = append(slices.DeleteFunc(d.waiting, func(y Waiting) bool { return y.ID == x.ID }), x)
+	d.waiting = slices.DeleteFunc(d.waiting, func(y Waiting) bool {
+		same := reflect.DeepEqual(x.wish, y.wish)
+		if same {
+			x.ID = y.ID
+		}
+		return same
+	})
+	d.waiting = append(d.waiting, x)
 	d.waiting = d.waiting[max(0, len(d.waiting)-mostWaiting):]
 	return x
 }
