@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -211,7 +212,7 @@ func (d dropped) Collect(out chan<- prometheus.Metric) {
 	byLabel := make(map[[2]string]uint64)
 	speakers := make(map[string]bool)
 	for _, r := range d.hub.Refusals() {
-		who := r.Speaker
+		who := strings.ToValidUTF8(r.Speaker, "\uFFFD") // others make a label that is none, and a panic
 		if !speakers[who] && len(speakers) >= mostSites {
 			who = others
 		}

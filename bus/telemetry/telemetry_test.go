@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -293,5 +295,45 @@ func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
 	if text := w.Body.String(); !strings.Contains(text, "\ngridbid_waiting_jobs 1\n") {
 		i := strings.Index(text, "\ngridbid_waiting_jobs")
 		t.Errorf("%.30q waits; want one job", text[i:])
+	}
+}
+
+// Who speaks is a label. Where a server asks nobody who he is, that may be no text;
+// whoever asks for the figures is told them all the same.
+func TestASpeakerWhoseNameIsNoTextIsCounted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsbus.Host(file, natsbus.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tele.Watch(&srv.Hub)
+	port, err := srv.Join(t.Context(), protocol.Coordinator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	conn, err := srv.Conn(protocol.Submitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Publish("gridbid.v1.\xff.coordinator.hello", nil); err != nil {
+		t.Fatal(err)
+	}
+	for len(srv.Refusals()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	answer := httptest.NewRecorder()
+	tele.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if want := "gridbid_dropped_total{code=\"unreadable\",speaker=\"\uFFFD\"} 1"; !strings.Contains(answer.Body.String(), want) {
+		t.Errorf("%d: want %s:\n%s", answer.Code, want, answer.Body)
 	}
 }

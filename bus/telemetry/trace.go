@@ -138,7 +138,8 @@ func (t *tracer) Heard(m protocol.Message, get func(key string) string) {
 	}
 }
 
-// start begins a span of a job, after the last that is known of it.
+// start begins a span of a job, after the last that is known of it. A job's name is
+// what anybody says: bytes that are no text would cost all spans that are sent with it.
 func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Span {
 	ctx := context.Background()
 	name := m.Kind()
@@ -150,7 +151,7 @@ func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Sp
 		ctx = trace.ContextWithRemoteSpanContext(ctx, w.last)
 	}
 	_, span := t.to.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(t.now()), trace.WithAttributes(
-		attribute.String("gridbid.job", string(w.id)), attribute.String("gridbid.from", string(m.From)), attribute.String("gridbid.to", string(m.To)),
+		attribute.String("gridbid.job", strings.ToValidUTF8(string(w.id), "\uFFFD")), attribute.String("gridbid.from", string(m.From)), attribute.String("gridbid.to", string(m.To)),
 	))
 	return span
 }

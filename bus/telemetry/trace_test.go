@@ -2,6 +2,10 @@ package telemetry
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -40,6 +44,32 @@ func TestTracesOfStrangersAreBounded(t *testing.T) {
 	}
 	if err := tele.Close(t.Context()); err != nil || len(tele.tracer.jobs) != 0 {
 		t.Errorf("%d jobs are remembered at the end, %v", len(tele.tracer.jobs), err)
+	}
+}
+
+// Names of jobs come from outside: one that is no text would cost the spans of all
+// jobs that are sent with it.
+func TestANameThatIsNoTextCostsNobodyHisTrace(t *testing.T) {
+	sent := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		sent <- string(text)
+	}))
+	defer srv.Close()
+	tele, err := New(t.Context(), Config{Who: protocol.Coordinator, Endpoint: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mouth := protocol.Mouth{Who: protocol.Agent("oslo")}
+	for _, id := range []protocol.JobID{"train-7", "\xff"} {
+		tele.tracer.Heard(mouth.Say(1, protocol.Coordinator, protocol.Decline{Job: id}), func(string) string { return "" })
+	}
+	if err := tele.Close(t.Context()); err != nil {
+		t.Fatalf("nothing is sent: %v", err)
+	}
+	close(sent)
+	if text := <-sent; !strings.Contains(text, "train-7") {
+		t.Errorf("sent %q", text)
 	}
 }
 
