@@ -184,7 +184,7 @@ func (s setup) health(handler http.Handler) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("health is closed", "err", err)

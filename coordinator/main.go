@@ -154,7 +154,7 @@ func (s setup) serve(ctx context.Context) error {
 	defer closePage()
 	mux.Handle("/", page)
 	mux.Handle("GET /metrics", tele.Handler())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the desk is closed", "err", err)

@@ -97,7 +97,7 @@ func page(ctx context.Context, path, listen string, hosts []string, talk io.Writ
 // serve answers until ctx ends, and then lets go of those who listen.
 func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	ended := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/internal/local"
 )
@@ -18,6 +19,10 @@ import (
 // tells browsers that other origins may read.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in := s.opts.Token == "" || s.signedIn(r)
+		if !in { // who sends what he asks for slowly holds a connection
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+		}
 		switch {
 		case !s.knows(r.Host):
 			http.Error(w, "web: this page is not served under that name; start it with --host NAME", http.StatusMisdirectedRequest)
@@ -25,7 +30,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			http.Error(w, "web: only this machine is served without a token", http.StatusForbidden)
 		case s.opts.Token != "" && r.URL.Path == "/login":
 			s.login(w, r)
-		case s.opts.Token == "" || s.signedIn(r):
+		case in:
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/":
 			goOn(w, r, "login")

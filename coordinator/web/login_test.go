@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What was sent to somebody is there when he has signed in, and who is signed in
@@ -51,6 +53,33 @@ func TestSigningInLeadsToWhatWasAskedFor(t *testing.T) {
 	} {
 		if got := do(step.method, step.path, step.form); got != step.want {
 			t.Errorf("%s %s: %s; want %s", step.method, step.path, got, step.want)
+		}
+	}
+}
+
+// A timed answer notes until when the rest of a request is waited for.
+type timed struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (a *timed) SetReadDeadline(at time.Time) error { a.until = at; return nil }
+
+// Strangers who begin to send something and never end it would hold connections until
+// nobody else has one.
+func TestStrangersAreNotWaitedFor(t *testing.T) {
+	const token = "0123456789abcdef"
+	s := finished(t, 3, Options{Token: token})
+	for _, path := range []string{"/login", "/at", "/mcp", "/"} {
+		for _, knows := range []bool{false, true} {
+			r, a := httptest.NewRequest(http.MethodPost, path, nil), &timed{ResponseRecorder: httptest.NewRecorder()}
+			if knows {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			s.Config.Handler.ServeHTTP(a, r)
+			if a.until.IsZero() != knows {
+				t.Errorf("%s, who knows the token %v: waited for until %v", path, knows, a.until)
+			}
 		}
 	}
 }
