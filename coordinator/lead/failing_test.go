@@ -68,17 +68,19 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 	b.Close()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	log, scribe, done := make(lines, 1000), new(counter), make(chan error, 1)
+	log, scribe, done, over := make(lines, 1000), new(counter), make(chan error, 1), make(chan bool, 1000)
 	go func() {
 		done <- lead.Run(ctx, lead.Config{
 			Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe,
 			Books: books.Config{Lease: time.Second}, Desk: desk.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			Stood: func([]protocol.Message) { over <- true },
 		})
 	}()
-	for failed := 0; failed < 2; {
-		if line := <-log; strings.Contains(line, "are gone, and no summary covers them") {
-			failed++
-		}
+	for line := ""; !strings.Contains(line, "are gone, and no summary covers them"); {
+		line = <-log
+	}
+	for range 3 {
+		<-over
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -86,5 +88,39 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 	}
 	if scribe.restored != 0 || scribe.begun != 0 {
 		t.Errorf("%d facts are restored for %d lives", scribe.restored, scribe.begun)
+	}
+}
+
+// What fails a term fails the next, five times a second for as long as a server is
+// away: that is said once.
+func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
+	hub, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	log, done, over := make(lines, 1000), make(chan error, 1), make(chan bool)
+	go func() {
+		done <- lead.Run(ctx, lead.Config{
+			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: desk.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			Stood: func([]protocol.Message) { over <- true },
+		})
+	}()
+	for range 5 {
+		<-over
+	}
+	cancel()
+	for ended := false; !ended; {
+		select {
+		case <-over: // of a term that has begun meanwhile
+		case err := <-done:
+			ended = true
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n := len(log); n != 1 {
+		t.Errorf("%d lines, first %s", n, <-log)
 	}
 }

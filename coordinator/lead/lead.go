@@ -66,8 +66,12 @@ func (nobody) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error
 func (nobody) Took(protocol.Time, *protocol.Message)                             {}
 func (nobody) Told(heard, said []protocol.Message)                               {}
 
-// again is how long it waits after a term that failed.
-const again = 200 * time.Millisecond
+// again is how long it waits after a term that failed, and repeat after how long it
+// says once more what it fails by.
+const (
+	again  = 200 * time.Millisecond
+	repeat = time.Minute
+)
 
 // Run leads whenever it can, until ctx ends, which is no error. What ends a term
 // is logged, and not returned: the next one begins.
@@ -78,14 +82,18 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Stood == nil {
 		cfg.Stood = func([]protocol.Message) {}
 	}
-	for {
+	var said time.Time
+	for last := ""; ; {
 		err := term(ctx, cfg)
 		cfg.Desk.Clear()
 		cfg.Stood(nil)
 		if ctx.Err() != nil {
 			return nil
 		}
-		cfg.Log.Warn("not leading; standing by again", "err", err)
+		if why := fmt.Sprint(err); why != last || time.Since(said) > repeat {
+			cfg.Log.Warn("not leading; standing by again", "err", err)
+			last, said = why, time.Now()
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(again):

@@ -57,7 +57,7 @@ func start(t *testing.T, hub *natsbus.Hub, log ...slog.Handler) *coordinator {
 
 func (c *coordinator) leads(t *testing.T) {
 	t.Helper()
-	for range 200 {
+	for range 2400 { // two minutes, of a machine that is busy
 		if c.desk.Leading() {
 			return
 		}
@@ -69,7 +69,7 @@ func (c *coordinator) leads(t *testing.T) {
 // submit submits a job as people do who are told to submit it again.
 func (c *coordinator) submit(t *testing.T, job string) int {
 	t.Helper()
-	for range 200 {
+	for range 2400 { // two minutes, of a machine that is busy
 		if code := c.ask(t, job); code != http.StatusServiceUnavailable {
 			return code
 		}
