@@ -142,6 +142,23 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 	}
 }
 
+// A server that always takes longer to answer than a renewal is away from the next
+// keeps the lease of who writes.
+func TestALeaseLivesWithASlowServer(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	books.Slow(b, lease/3)
+	term, _ := begin(t, b)
+	select {
+	case <-term.Over():
+		t.Fatal("over, and nobody else holds the lease")
+	case <-time.After(2 * lease):
+	}
+	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // One of several servers may know less of the lease than its holder does.
 func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 	srv := serve(t)

@@ -3,7 +3,9 @@ package books
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -69,3 +71,21 @@ func (c *oldCopy) Get(ctx context.Context, key string) (jetstream.KeyValueEntry,
 type before struct{ jetstream.KeyValueEntry }
 
 func (b before) Revision() uint64 { return b.KeyValueEntry.Revision() - 1 }
+
+// Slow has the server of b answer what is written after a while.
+func Slow(b *Books, after time.Duration) { b.js = slow{b.js, after} }
+
+type slow struct {
+	jetstream.JetStream
+	after time.Duration
+}
+
+func (s slow) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := s.JetStream.PublishMsg(ctx, m, opts...)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(s.after):
+		return ack, err
+	}
+}

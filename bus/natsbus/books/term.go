@@ -34,6 +34,9 @@ type Term struct {
 	name []byte        // what the lease says while it is this term's
 	held uint64        // revision of the lease
 	quit chan struct{}
+
+	asks   context.Context // of what is asked to renew the lease
+	giveUp context.CancelFunc
 }
 
 // Begin waits until nobody else writes, hands all facts to restore, in order,
@@ -44,6 +47,7 @@ func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error)
 	if err := t.lease(ctx); err != nil {
 		return nil, fmt.Errorf("books: wait for the lease: %w", err)
 	}
+	t.asks, t.giveUp = context.WithCancel(context.Background())
 	go t.renew()
 	if err := t.begin(ctx, restore); err != nil {
 		t.End()
@@ -115,7 +119,7 @@ func (t *Term) lease(ctx context.Context) error {
 func (t *Term) renew() {
 	defer close(t.done)
 	b := t.books
-	alive := time.Now()
+	alive, pause := time.Now(), b.cfg.Lease/4
 	for {
 		select {
 		case <-t.quit:
@@ -123,16 +127,18 @@ func (t *Term) renew() {
 		case <-b.broken:
 			t.stop()
 			return
-		case <-time.After(b.cfg.Lease / 4):
+		case <-time.After(pause):
 		}
 		err := t.extend()
 		switch {
 		case err == nil:
-			alive = time.Now()
+			alive, pause = time.Now(), b.cfg.Lease/4
 		case behind(err) || time.Since(alive) > b.cfg.Lease:
-			b.cfg.Log.Warn("the lease is lost", "err", err)
+			b.cfg.Log.Warn("the lease is lost; where the server is slow, make it longer", "lease", b.cfg.Lease, "err", err)
 			t.stop()
 			return
+		default:
+			pause = b.cfg.Lease / 8
 		}
 	}
 }
@@ -141,14 +147,13 @@ func (t *Term) renew() {
 // its answer have come too late: then the lease is still this term's, in a
 // revision that it does not know of.
 func (t *Term) extend() error {
-	b := t.books
-	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Lease/4)
-	defer cancel()
-	err := t.renewal(ctx)
+	err := t.renewal()
 	if !behind(err) {
 		return err
 	}
-	lease, unread := b.kv.Get(ctx, leaseKey)
+	ctx, cancel := t.patience()
+	defer cancel()
+	lease, unread := t.books.kv.Get(ctx, leaseKey)
 	switch {
 	case errors.Is(unread, jetstream.ErrKeyNotFound):
 		return err
@@ -160,13 +165,21 @@ func (t *Term) extend() error {
 		return err
 	}
 	t.held = lease.Revision()
-	return t.renewal(ctx)
+	return t.renewal()
+}
+
+// patience bounds one question about the lease: half of it, so that there is time
+// to ask again what was not answered.
+func (t *Term) patience() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.asks, t.books.cfg.Lease/2)
 }
 
 // renewal writes the lease anew. A bucket's own update would let the time to live
 // go, so it publishes as a bucket does.
-func (t *Term) renewal(ctx context.Context) error {
+func (t *Term) renewal() error {
 	b := t.books
+	ctx, cancel := t.patience()
+	defer cancel()
 	ack, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "$KV." + natsbus.BooksBucket + "." + leaseKey, Data: t.name},
 		jetstream.WithMsgTTL(b.cfg.Lease.Truncate(time.Second)), jetstream.WithExpectLastSequencePerSubject(t.held), jetstream.WithRetryAttempts(0))
 	if err != nil {
@@ -197,7 +210,10 @@ func (t *Term) End() {
 	default:
 		close(t.quit)
 	}
+	defer t.giveUp()
+	late := time.AfterFunc(time.Second, t.giveUp) // what is asked now may be answered, so that it is known what to free
 	<-t.done
+	late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = t.books.kv.Delete(ctx, leaseKey, jetstream.LastRevision(t.held)) // or it ends by itself
