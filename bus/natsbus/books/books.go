@@ -85,6 +85,9 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 		return nil, err
 	}
 	b.conn = conn
+	if most := conn.MaxPayload(); most < protocol.MaxMessage {
+		cfg.Log.Warn("the server takes no message as long as one of the books may be; raise its max_payload", "takes", most, "want", protocol.MaxMessage)
+	}
 	if err := b.open(ctx); err != nil {
 		conn.Close()
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {

@@ -3,6 +3,10 @@ package books_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,5 +229,32 @@ func TestBooksNeedAServerThatKeeps(t *testing.T) {
 	defer srv.Close()
 	if _, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{}); err == nil {
 		t.Error("books on a server without a store")
+	}
+}
+
+// Books want a server that takes long messages: one that does not is told of before
+// an entry or a summary is too long for it.
+func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
+	for limit, want := range map[int]bool{1 << 20: true, protocol.MaxMessage: false} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "nats.conf")
+		text := fmt.Sprintf("listen: 127.0.0.1:-1\nmax_payload: %d\njetstream { store_dir: %q }\n", limit, dir)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		srv, err := natsbus.Host(file, natsbus.Access{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(srv.Close)
+		var log strings.Builder
+		b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		if strings.Contains(log.String(), "raise its max_payload") != want {
+			t.Errorf("a server that takes %d bytes: %q", limit, log.String())
+		}
 	}
 }
