@@ -54,15 +54,8 @@ func configuration(file string) (*server.Options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: %w", err)
 	}
-	if opts.NoAuthUser != "" {
-		return nil, fmt.Errorf("natsbus: %s: no_auth_user lets strangers in; remove it", file)
-	}
-	asks := len(opts.Users)+len(opts.Nkeys) > 0 || opts.Username != "" || opts.Authorization != "" || len(opts.TrustedOperators) > 0
-	if !asks && !onThisMachine(opts.Host) {
-		return nil, fmt.Errorf("natsbus: %s: the server listens on %q and asks nobody who he is; name users", file, opts.Host)
-	}
-	if opts.TLSConfig == nil && !onThisMachine(opts.Host) {
-		return nil, fmt.Errorf("natsbus: %s: the server listens on %q without tls; bids would cross the network in clear", file, opts.Host)
+	if err := strangers(opts); err != nil {
+		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
 	// Signals and the log belong to the process that we live in.
 	opts.NoSigs, opts.NoLog, opts.PidFile, opts.LogFile = true, true, "", ""

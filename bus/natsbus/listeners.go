@@ -1,0 +1,51 @@
+package natsbus
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// A listener is an address at which a server takes others.
+type listener struct {
+	whom, host   string
+	open         bool
+	asks, secure bool
+	noAuth       string // as whom strangers are let in
+}
+
+// listeners are those of a configuration by which others speak and hear.
+func listeners(o *server.Options) []listener {
+	asks := len(o.Users)+len(o.Nkeys) > 0 || o.Username != "" || o.Authorization != "" || len(o.TrustedOperators) > 0
+	leaf, ws, mqtt, cluster, gateway := &o.LeafNode, &o.Websocket, &o.MQTT, &o.Cluster, &o.Gateway
+	return []listener{
+		{"", o.Host, true, asks, o.TLSConfig != nil, o.NoAuthUser},
+		{" for leafnodes", leaf.Host, leaf.Port != 0, asks || leaf.Username != "" || leaf.Nkey != "" || len(leaf.Users) > 0, leaf.TLSConfig != nil, ""},
+		{" for websockets", ws.Host, ws.Port != 0, asks || ws.Username != "" || ws.Token != "", ws.TLSConfig != nil, ws.NoAuthUser},
+		{" for mqtt", mqtt.Host, mqtt.Port != 0, asks || mqtt.Username != "" || mqtt.Token != "", mqtt.TLSConfig != nil, mqtt.NoAuthUser},
+		{" for its cluster", cluster.Host, cluster.Port != 0, cluster.Username != "" || verifies(cluster.TLSConfig), cluster.TLSConfig != nil, ""},
+		{" for gateways", gateway.Host, gateway.Port != 0, gateway.Username != "" || verifies(gateway.TLSConfig), gateway.TLSConfig != nil, ""},
+	}
+}
+
+// verifies reports whether who joins is known by his certificate.
+func verifies(t *tls.Config) bool { return t != nil && t.ClientAuth == tls.RequireAndVerifyClientCert }
+
+// strangers says how a configuration would let strangers in, or read, or nil.
+func strangers(o *server.Options) error {
+	for _, l := range listeners(o) {
+		switch {
+		case !l.open:
+		case l.noAuth != "":
+			return errors.New("no_auth_user lets strangers in; remove it")
+		case onThisMachine(l.host):
+		case !l.asks:
+			return fmt.Errorf("the server listens%s on %q and asks nobody who he is; name users", l.whom, l.host)
+		case !l.secure:
+			return fmt.Errorf("the server listens%s on %q without tls; bids would cross the network in clear", l.whom, l.host)
+		}
+	}
+	return nil
+}
