@@ -140,7 +140,7 @@ func TestASiteCannotSpeakAsAnotherNorReadItsMessages(t *testing.T) {
 			if err := tc.try(conn); err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.FlushTimeout(10 * time.Second); err != nil {
+			if err := conn.FlushTimeout(time.Minute); err != nil {
 				t.Fatal(err)
 			}
 			select {
@@ -148,7 +148,7 @@ func TestASiteCannotSpeakAsAnotherNorReadItsMessages(t *testing.T) {
 				if !errors.Is(err, nats.ErrPermissionViolation) {
 					t.Errorf("the server says %v; want a permissions violation", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("the server lets it pass")
 			}
 		})

@@ -188,7 +188,7 @@ func TestNobodySpeaksWhereHeMayNot(t *testing.T) {
 					continue // the same as any other site's
 				}
 				s.must(conn.PublishMsg(&nats.Msg{Subject: subject, Reply: natsbus.Inbox(oslo) + ".x", Data: []byte("forged")}))
-				s.must(conn.FlushTimeout(10 * time.Second))
+				s.must(conn.FlushTimeout(patience))
 				if who.silent {
 					continue
 				}
@@ -197,7 +197,7 @@ func TestNobodySpeaksWhereHeMayNot(t *testing.T) {
 					if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
 						t.Errorf("%s: the server says %v; want a permissions violation on %s", what, err, subject)
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(patience):
 					t.Fatalf("%s: the server lets %s pass", what, subject)
 				}
 			}
@@ -273,7 +273,7 @@ func TestNoSiteListensWhereItMayNot(t *testing.T) {
 						_, err := conn.QueueSubscribe(subject, queue, heard.hear)
 						s.must(err)
 					}
-					s.must(conn.FlushTimeout(10 * time.Second))
+					s.must(conn.FlushTimeout(patience))
 					if who.silent {
 						continue
 					}
@@ -282,12 +282,12 @@ func TestNoSiteListensWhereItMayNot(t *testing.T) {
 						if !errors.Is(err, nats.ErrPermissionViolation) {
 							t.Errorf("%s: the server says %v", subject, err)
 						}
-					case <-time.After(10 * time.Second):
+					case <-time.After(patience):
 						t.Fatalf("%s: the server lets it listen", subject)
 					}
 				}
 				s.goOn()
-				s.must(conn.FlushTimeout(10 * time.Second))
+				s.must(conn.FlushTimeout(patience))
 				time.Sleep(20 * time.Millisecond) // what a leaf would pass on comes a moment later
 				if got := heard.with("secret"); len(got) > 0 {
 					t.Errorf("the intruder heard %q", got)
@@ -311,7 +311,7 @@ func TestRepliesDoNotLeaveTheAccount(t *testing.T) {
 			} {
 				s.must(conn.PublishMsg(&nats.Msg{Subject: "gridbid.v1.agent-oslo.coordinator.offer", Reply: reply, Data: fmt.Appendf(nil, "own word %d", i)}))
 			}
-			s.must(conn.FlushTimeout(10 * time.Second))
+			s.must(conn.FlushTimeout(patience))
 			s.until("the site is heard", func() bool { return len(s.market.with("own word")) == 7 })
 			s.goOn()
 			// The stream's answers name it.

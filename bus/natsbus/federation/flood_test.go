@@ -63,7 +63,7 @@ func (l *line) write(s string) { _, _ = io.WriteString(l, s) }
 
 // read returns what the server says next, or "" when it has hung up.
 func (l *line) read() string {
-	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = l.SetReadDeadline(time.Now().Add(patience))
 	s, err := l.r.ReadString('\n')
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		l.Fatal("the server neither answers nor hangs up")
@@ -172,7 +172,7 @@ func TestASiteHasItsShareOfConnectionsAndSubscriptions(t *testing.T) {
 	s.must(err)
 	for range 10 { // a server may hang up before its reason is read
 		var ninth *nats.Conn
-		if ninth, err = nats.Connect(a.URL, append(options, nats.NoReconnect(), nats.Timeout(30*time.Second))...); err == nil {
+		if ninth, err = nats.Connect(a.URL, append(options, nats.NoReconnect(), nats.Timeout(patience))...); err == nil {
 			ninth.Close()
 			break
 		}
@@ -194,7 +194,7 @@ func TestASiteHasItsShareOfConnectionsAndSubscriptions(t *testing.T) {
 		if !strings.Contains(strings.ToLower(err.Error()), "maximum subscriptions") {
 			t.Errorf("the server says %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("300 subscriptions of one site")
 	}
 }
@@ -287,7 +287,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 			if seq == pause {
 				close(paused)
 			}
-		case <-time.After(60 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("heard %d words of lyon", seq)
 		}
 	}

@@ -37,19 +37,19 @@ func TestALeafDialsAgainWhenItsLineBreaksAsItJoins(t *testing.T) {
 		t.Fatalf("leaf.conf does not say %q:\n%s", off, text)
 	}
 	const enough = 40
-	if n := dials(t, string(text), enough); n < enough {
+	if n := dials(t, string(text), enough, patience); n < enough {
 		t.Errorf("gave up after %d dials", n)
 	}
 	// Whether the reset comes before the leaf writes is a matter of luck.
-	if n := dials(t, strings.Replace(string(text), off, "", 1), enough); n == enough {
+	if n := dials(t, strings.Replace(string(text), off, "", 1), enough, 5*time.Second); n == enough {
 		t.Errorf("with compression it dials again too: nats-server is mended, leaf.conf and hub.conf need no %q", off)
 	}
 }
 
 // dials starts a leaf by a configuration, with a hub that hangs up as soon as it
 // has said who it is, and returns how often the hub was dialed: until that was
-// enough times, or the leaf was long silent.
-func dials(t *testing.T, conf string, enough int) (n int) {
+// enough times, or the leaf was silent for long.
+func dials(t *testing.T, conf string, enough int, silent time.Duration) (n int) {
 	hub, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func dials(t *testing.T, conf string, enough int) (n int) {
 	defer leaf.WaitForShutdown()
 	defer leaf.Shutdown()
 	for n < enough {
-		_ = hub.(*net.TCPListener).SetDeadline(time.Now().Add(5 * time.Second))
+		_ = hub.(*net.TCPListener).SetDeadline(time.Now().Add(silent))
 		conn, err := hub.Accept()
 		if err != nil {
 			return n

@@ -23,6 +23,10 @@ var (
 	lyon = protocol.Agent("lyon")
 )
 
+// patience is far longer than anything takes on a machine that is busy with other
+// things, and is waited for only by a test that fails.
+const patience = 2 * time.Minute
+
 // A stage is a federation of two sites on this machine, with its hub running.
 type stage struct {
 	*testing.T
@@ -132,7 +136,7 @@ func (s *stage) raw(url, name string, more ...nats.Option) (*nats.Conn, <-chan e
 	options, err := a.Options()
 	s.must(err)
 	denied := make(chan error, 64)
-	options = append(options, nats.NoReconnect(), nats.Timeout(30*time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	options = append(options, nats.NoReconnect(), nats.Timeout(patience), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		select {
 		case denied <- err:
 		default:
@@ -162,7 +166,7 @@ func (s *stage) hears(port bus.Port) protocol.JobID {
 			s.Fatalf("the port closed: %v", port.Close())
 		}
 		return m.Body.(protocol.Started).Job
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		s.Fatal("heard nothing")
 	}
 	return ""
