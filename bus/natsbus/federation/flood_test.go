@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,6 +234,38 @@ func TestHostileBytesStopNothing(t *testing.T) {
 	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.TooOld != 1 || c.Heard != 3 {
 		t.Errorf("counts %+v", c)
 	}
+}
+
+// A site that asks for an answer to each word has the hub wait for none of them for
+// long: nobody answers, and what waits is held in memory.
+func TestAnswersThatNobodyGivesAreNotAwaited(t *testing.T) {
+	s := newStage(t)
+	inUse := func() int {
+		var mem runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&mem)
+		return int(mem.HeapAlloc >> 20)
+	}
+	var heard atomic.Int64
+	chief, _ := s.raw("", "coordinator")
+	_, err := chief.Subscribe("gridbid.v1.agent-oslo.coordinator.>", func(*nats.Msg) { heard.Add(1) })
+	s.must(err)
+	s.must(chief.Flush())
+	conn, _ := s.raw("", "oslo")
+	const words, size = 30_000, 3000
+	before := inUse()
+	for i := range words {
+		reply := strings.Repeat("x", size) + strconv.Itoa(i)
+		s.must(conn.PublishMsg(&nats.Msg{Subject: "gridbid.v1.agent-oslo.coordinator.hello", Reply: reply}))
+	}
+	s.until("all is heard", func() bool { return heard.Load() == words })
+	for range 500 { // some seconds; the server's own way is to wait for two minutes
+		if inUse() < before+(words*size>>20)/2 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("%d MiB are in use, and %d were before", inUse(), before)
 }
 
 // A site that says all it can, as fast as it can, is dropped and counted by its
