@@ -2,7 +2,9 @@ package federation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -84,14 +86,21 @@ func draw(dir string, m *Member) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := m.Name + ".nk"
-	if m.Made > 0 {
-		name = fmt.Sprintf("%s-%d.nk", m.Name, m.Made+1)
+	for {
+		name := m.Name + ".nk"
+		if m.Made > 0 {
+			name = fmt.Sprintf("%s-%d.nk", m.Name, m.Made+1)
+		}
+		m.Made++
+		file := filepath.Join(dir, name)
+		err := create(file, seed)
+		if errors.Is(err, fs.ErrExist) {
+			continue // a key that was drawn and not admitted, as on a full disk
+		}
+		if err != nil {
+			return "", err
+		}
+		m.Keys = append(m.Keys, public)
+		return file, nil
 	}
-	file := filepath.Join(dir, name)
-	if err := create(file, seed); err != nil {
-		return "", err
-	}
-	m.Keys, m.Made = append(m.Keys, public), m.Made+1
-	return file, nil
 }

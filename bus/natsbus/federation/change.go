@@ -205,7 +205,10 @@ func (f *Federation) Rotate(name, public string) (file string, err error) {
 	if err := makeDir(f.folder(name)); err != nil { // it was handed over, and deleted here
 		return "", err
 	}
-	if file, err = draw(f.folder(name), m); err != nil {
+	if file, err = draw(f.folder(name), m); err == nil {
+		err = settle(f.folder(name)) // before it is the one that stays when the old one is retired
+	}
+	if err != nil {
 		return "", err
 	}
 	return file, f.save(f.dir)

@@ -248,3 +248,24 @@ func TestOneChangesItAtATime(t *testing.T) {
 	s.must(err)
 	again()
 }
+
+// A change that could not be written down does not keep the next from being made.
+func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
+	s := newStage(t)
+	full := filepath.Join(s.dir, "federation.json.next")
+	s.must(os.MkdirAll(filepath.Join(full, "full"), 0o700))
+	if _, err := s.fed.Rotate("oslo", ""); err == nil {
+		t.Fatal("a key is admitted that is written down nowhere")
+	}
+	s.must(os.RemoveAll(full))
+	fed, err := federation.Open(s.dir)
+	s.must(err)
+	file, err := fed.Rotate("oslo", "")
+	s.must(err)
+	access := s.access("oslo")
+	access.Seed = file
+	s.must(s.hub.Reload())
+	if err := s.joins(access, oslo); err != nil {
+		t.Errorf("by the key in %s: %v", file, err)
+	}
+}

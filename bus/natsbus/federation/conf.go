@@ -197,6 +197,9 @@ func (f *Federation) RenewServers(now time.Time) error {
 				return fmt.Errorf("federation: %w", err)
 			}
 		}
+		if err := settle(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
