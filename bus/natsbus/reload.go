@@ -75,7 +75,8 @@ func keysOf(o *server.Options) map[string]string {
 
 // Watch reloads the configuration whenever one of files changes, until ctx
 // ends, and again and again while that fails. It looks once each period, and says
-// what it did to log; of a failure once.
+// what it did to log; of a failure once. It says each day, too, which certificate
+// ends soon.
 func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -83,10 +84,15 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 	if changed(files, h.read) {
 		seen = "" // while the server was started
 	}
+	h.ending(log)
+	day := time.NewTicker(24 * time.Hour)
+	defer day.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-day.C:
+			h.ending(log)
 		case <-tick.C:
 		}
 		now := stamps(files)
@@ -99,6 +105,23 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 		} else if what := now + err.Error(); what != told {
 			log.Error("nats configuration changed and was not read; mend it", "err", err)
 			told = what
+		}
+	}
+}
+
+// soon is how long before its end it is said of a certificate.
+const soon = 30 * 24 * time.Hour
+
+// ending says which certificate of the server ends soon. Who is joined then stays;
+// who comes from another machine, or comes again, is not let in.
+func (h *Hosted) ending(log *slog.Logger) {
+	opts, err := configuration(h.file)
+	if err != nil || opts.TLSConfig == nil { // it is told when the file is read
+		return
+	}
+	for _, c := range opts.TLSConfig.Certificates {
+		if c.Leaf != nil && time.Until(c.Leaf.NotAfter) < soon {
+			log.Warn("the certificate of the nats-server ends soon; renew it: gridbid federation rotate --server", "ends", c.Leaf.NotAfter)
 		}
 	}
 }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -267,5 +269,32 @@ func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
 	s.must(s.hub.Reload())
 	if err := s.joins(access, oslo); err != nil {
 		t.Errorf("by the key in %s: %v", file, err)
+	}
+}
+
+// A hub that nobody looks after for a year lets nobody in from then on.
+func TestACertificateThatEndsSoonIsTold(t *testing.T) {
+	for days, want := range map[int]bool{0: false, 360: false, 380: true} {
+		dir := filepath.Join(t.TempDir(), "fed")
+		free, err := ports.Free(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: free[0], LeafPort: free[1], Route: free[2]}, now.AddDate(0, 0, -days))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hub, err := natsbus.Host(fed.HubConf(0), natsbus.Access{URL: fed.URL(), Seed: filepath.Join(dir, "coordinator", "coordinator.nk")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(hub.Close)
+		var log strings.Builder
+		over, end := context.WithCancel(t.Context())
+		end()
+		hub.Watch(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), fed.Watched(0)...)
+		if strings.Contains(log.String(), "rotate --server") != want {
+			t.Errorf("after %d days it says %q", days, log.String())
+		}
 	}
 }
