@@ -90,6 +90,9 @@ func (f *federationFlags) change(do func(*federation.Federation) error) error {
 	if fed, err = federation.Open(f.dir); err != nil { // it may have changed before we had the lock
 		return badInput{err}
 	}
+	if err := fed.Settle(); err != nil {
+		return err
+	}
 	if err := do(fed); errors.Is(err, federation.ErrTaken) || errors.Is(err, federation.ErrUnknown) {
 		return badInput{err}
 	} else if err != nil {

@@ -80,6 +80,32 @@ func TestFederationByCommand(t *testing.T) {
 	}
 }
 
+// A disk that was full when a site was shut out leaves the rules of before. Whoever
+// tries again has them written, though the site is none any more.
+func TestWhatAFullDiskLeftIsMended(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fed")
+	do := func(args ...string) error {
+		_, _, err := execute(newFederationCommand(), append(args, "--dir", dir)...)
+		return err
+	}
+	rules := filepath.Join(dir, "hub", "accounts.conf")
+	full := filepath.Join(rules+".next", "full") // nothing can be written there
+	err := errors.Join(do("init", "--host", "127.0.0.1"), do("add-site", "oslo"), os.MkdirAll(full, 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := do("revoke-site", "oslo"); err == nil {
+		t.Error("shut out, and the hub does not know")
+	}
+	if err := os.RemoveAll(rules + ".next"); err != nil {
+		t.Fatal(err)
+	}
+	_ = do("revoke-site", "oslo")
+	if text, err := os.ReadFile(rules); err != nil || strings.Contains(string(text), "SITE-oslo") {
+		t.Errorf("%v: the hub lets oslo in:\n%s", err, text)
+	}
+}
+
 func TestNothingCrossesTheNetworkInClear(t *testing.T) {
 	for _, url := range []string{"", "nats://hub.example.org:4222", "ws://hub:1", "http://hub", "hub:4222"} {
 		if hub, err := natsbus.Open(natsbus.Access{URL: url}); err == nil {

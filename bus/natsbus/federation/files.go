@@ -98,8 +98,12 @@ func appear(stage, dir string) error {
 	return settle(filepath.Dir(dir))
 }
 
+// Settle writes the rules again that follow from what is known, if a change before
+// was cut short, as by a full disk.
+func (f *Federation) Settle() error { return f.save(f.dir) }
+
 // save writes what is known into a folder, and the rules that follow from it.
-// Should only the first be written, the next save mends it.
+// Should only the first be written, [Federation.Settle] mends it.
 func (f *Federation) save(dir string) error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
