@@ -146,7 +146,10 @@ func addPerson(file, name string) (token string, err error) {
 	if err != nil {
 		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
-	if err := replaceFile(file, append(text, '\n')); err != nil {
+	if err = replaceFile(file, append(text, '\n')); err == nil {
+		err = folder.Sync() // a token is shown once
+	}
+	if err != nil {
 		return "", fmt.Errorf("policy: %w", err)
 	}
 	return token, nil
