@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -65,6 +66,26 @@ func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
 		}
 		if tc.signals == Wrong && off < 8 {
 			t.Errorf("%q: only %d of 11 hours are off", tc.signals, off)
+		}
+	}
+}
+
+// Series of a year begin long before its summer, and with them the share of a building
+// that is the same all year.
+func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
+	s := small(1)
+	site := s.Sites[2]
+	for _, began := range []time.Duration{24 * time.Hour, grid.Oldest, 200 * 24 * time.Hour} {
+		site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-began), Value: 1070}}
+		p, err := settle(site, fleet.Config{}, Forecasts, s.Seed, s.Start, Metered(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range p.Feed.Tick(s.Start) {
+			p.Grid.Hear(s.Start, m.Body.(protocol.Signal))
+		}
+		if got := p.Grid.Outlook(s.Start, 1).PUE[0]; got != 1070 {
+			t.Errorf("a PUE of 1.07 since %v before: the site takes it for %d thousandths", began, got)
 		}
 	}
 }

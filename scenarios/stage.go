@@ -245,6 +245,9 @@ func settle(site script.Site, body fleet.Config, signals Signals, seed uint64, s
 		if len(points) == 0 {
 			continue
 		}
+		if len(points) == 1 { // a constant, maybe as of the begin of a year: none is believed that is too old
+			points = []protocol.Point{{At: max(points[0].At, start.Add(-grid.Oldest).Ceil(time.Hour)), Value: points[0].Value}}
+		}
 		lines, err := signals.lines(seed, site, what, Lasting(points, until))
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", what, err)

@@ -67,8 +67,11 @@ const (
 	ahead = 15 * day
 )
 
-// Furthest is how far ahead anything that is told is believed.
-const Furthest = ahead * time.Hour
+// How far ahead, and how far back, anything that is told is believed.
+const (
+	Furthest = ahead * time.Hour
+	Oldest   = keep * time.Hour
+)
 
 // about returns the track and the bounds of q, or nil if q is unknown.
 func (k *Known) about(q protocol.Quantity) (*track, limits) {
