@@ -256,7 +256,8 @@ func last(points []protocol.Point) protocol.Time { return points[len(points)-1].
 func (g *grids) cover(out *Scenario, i int, site Site) error {
 	for _, q := range quantities {
 		points := site.Signals[q]
-		if q == protocol.GridPUE && len(points) == 1 || q == trace.Marginal && len(points) == 0 {
+		constant := q == protocol.GridPUE && g.s.Sites[i].Signals[q] == nil && len(points) == 1
+		if constant || q == trace.Marginal && len(points) == 0 {
 			continue
 		}
 		first, end := points[0].At, last(points).Add(time.Hour)

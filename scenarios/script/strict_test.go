@@ -215,3 +215,19 @@ func TestTheExampleOfTheDocsFollowsTheSchema(t *testing.T) {
 		t.Errorf("Check of the example = %v", err)
 	}
 }
+
+// One row is a series that ends after an hour, and no constant: pue is for that.
+func TestASeriesOfOneHourIsNoConstant(t *testing.T) {
+	dir := tiny(t)
+	if err := os.WriteFile(filepath.Join(dir, "pue.csv"), []byte("time_utc,pue\n2030-01-01T00:00:00Z,1.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "name: tiny\nwindow: {file: w.csv}\nnodes: {file: n.csv, scale: 1}\njobs: {trace: j.csv, from: 0}\n" +
+		"sites: [{name: one, zone: DE, signals: {pue: {file: pue.csv, column: pue}}}]\n"
+	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := script.Load(dir, script.Options{}); err == nil || !strings.Contains(err.Error(), "one: pue is given for 2030-01-01T00:00:00Z..") {
+		t.Errorf("a PUE of one hour of 2030: %v; want the hours that are wanted", err)
+	}
+}
