@@ -56,7 +56,8 @@ func Payments(ctx context.Context, s script.Scenario, sites []string, say func(f
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
-			if x.Sites[i].Name == site && price != 1000 {
+			x.Sites[i].Bids = script.Bids{} // the truth, whatever the day has a site say
+			if x.Sites[i].Name == site {
 				x.Sites[i].Bids.Price = price
 			}
 		}

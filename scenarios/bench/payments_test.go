@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,15 @@ func TestALieGainsNothingWhereWhatWasMeasuredIsPaid(t *testing.T) {
 	rows, err := Payments(context.Background(), s, Telling(s)[:1], t.Logf)
 	if err != nil {
 		t.Fatal(err)
+	}
+	lying := s // what a day has its sites say is no truth to compare with
+	lying.Sites = slices.Clone(s.Sites)
+	for i := range lying.Sites {
+		lying.Sites[i].Bids = script.Bids{Price: 1500}
+	}
+	Shades = Shades[:1]
+	if again, err := Payments(context.Background(), lying, Telling(s)[:1], t.Logf); err != nil || again[0] != rows[0] {
+		t.Errorf("of a day of lies: %+v, %v; want what it is without, %+v", again, err, rows[0])
 	}
 	truth := truths(rows)
 	for _, r := range rows {
