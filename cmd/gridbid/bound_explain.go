@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -13,7 +14,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// runOf reads the ledger of a run of a scenario.
+// runOf reads the ledger of a run of a scenario, to its end: jobs that had not ended
+// when it was cut off would count as never run.
 func runOf(s script.Scenario, path string, in io.Reader, talk io.Writer) (*record.Book, error) {
 	r, err := openLedger(path, in)
 	if err != nil {
@@ -23,7 +25,11 @@ func runOf(s script.Scenario, path string, in io.Reader, talk io.Writer) (*recor
 		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
 	}
 	b := record.New(record.Config{})
-	return b, readOn(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
+	err = readOn(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
+	if _, end := r.Read(); err == nil && errors.Is(end, journal.ErrTorn) {
+		err = fmt.Errorf("%s: the run has no end, so nobody knows what its jobs cost: replay it to its end", path)
+	}
+	return b, err
 }
 
 // explainRun says what a run cost above a bound, and for what.
