@@ -77,6 +77,14 @@ func TestPackJSON(t *testing.T) {
 	}
 }
 
+// Few arrivals come to none of the loads that have a line of their own.
+func TestPackTellsTheEndOfALightLoadToo(t *testing.T) {
+	out, _, err := runPackWith(t, fewNodes, fewPods, "--policy", "fgd,bestfit", "--tune", "0.5")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 3 || !strings.HasPrefix(lines[1], "fgd ") || !strings.HasPrefix(lines[2], "bestfit ") {
+		t.Errorf("half of the load: %v, wrote\n%s\nwant a line for each policy", err, out)
+	}
+}
+
 func TestPackSaysWhatIsWrong(t *testing.T) {
 	for _, tc := range []struct{ name, nodes, pods, args, want string }{
 		{"an unknown policy", fewNodes, fewPods, "--policy=clever", `"clever"`},

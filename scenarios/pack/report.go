@@ -56,7 +56,8 @@ func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progr
 }
 
 // WriteText writes a report for people: a line per policy, of one seed or of
-// the mean of all. Loads that were not reached are left out.
+// the mean of all. Loads that were not reached are left out; of a policy that
+// reached none the end is told alone.
 func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
 	_, err := fmt.Fprintf(w, "%-15s %4s  %7s %7s %7s  %7s  %8s %9s %8s\n",
 		"policy", "load", "alloc%", "frag%", "ratio%", "final%", "failed", "decisions", "ns/dec")
@@ -69,13 +70,19 @@ func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error
 				run = &one
 			}
 		}
+		reached := false
 		for _, load := range loads {
 			at, ok := run.Load[strconv.Itoa(load)]
 			if !ok || err != nil {
 				continue
 			}
+			reached = true
 			_, err = fmt.Fprintf(w, "%-15v %4d  %7.2f %7.2f %7.2f  %7.2f  %8.1f %9.1f %8.0f\n",
 				p, load, at.Alloc, at.Frag, at.Ratio, run.FinalAlloc, run.Failed, run.Decisions, run.NsPerChoice)
+		}
+		if !reached && err == nil {
+			_, err = fmt.Fprintf(w, "%-15v %4s  %7s %7s %7s  %7.2f  %8.1f %9.1f %8.0f\n",
+				p, "-", "-", "-", "-", run.FinalAlloc, run.Failed, run.Decisions, run.NsPerChoice)
 		}
 	}
 	return err
