@@ -44,7 +44,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 					continue
 				}
 				if err != nil {
-					return err
+					return badInput{err}
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs\n", t.Name, len(jobs))
 				all = append(all, profiling.Play(t.Name, jobs, profiling.Forecasters())...)

@@ -194,7 +194,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		fmt.Fprintf(progress, "pack: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)
 		v, err := trace.Parity(e)
 		if err != nil {
-			return err
+			return badInput{err}
 		}
 		verdicts = append(verdicts, v)
 	}

@@ -78,7 +78,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	o := pack.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}
 	rows, err := pack.StudyAll(nodes, jobs, pack.Variants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
 	if err != nil {
-		return err
+		return badInput{err} // nothing to place, or nowhere
 	}
 	var text bytes.Buffer
 	if err := pack.WriteStudy(&text, rows); err != nil {

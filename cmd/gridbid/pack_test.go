@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 const (
@@ -132,6 +134,30 @@ func TestAPageWithoutAPlaceIsToldBeforeTheWork(t *testing.T) {
 			if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "--write") || strings.Contains(talk, "pack: ") {
 				t.Errorf("pack %v --write %s: %v, after %q; want bad input before the work", args, page, err, talk)
 			}
+		}
+	}
+}
+
+// Scripts tell by it whether to give other files or to try again.
+func TestTracesThatMakeNoSenseAreBadInput(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\na,64000,262144,0,\n", "philly_2017.csv.gz": "no gzip",
+		"jobs.csv": "duration_s,num_gpu,gpu_milli,gpu_spec,cpu_milli,mem_mib,qos\n60,1,1000,,1000,1024,LS\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		cmd  *cobra.Command
+		args []string
+	}{
+		{newPackCommand(), []string{"study", filepath.Join(dir, "jobs.csv"), "--nodes", filepath.Join(dir, "nodes.csv"), "--days", "1"}},
+		{newBenchCommand(), []string{"profiles", "--data", dir}},
+	} {
+		if _, _, err := execute(c.cmd, c.args...); !errors.As(err, new(badInput)) {
+			t.Errorf("%v: %v; want bad input", c.args, err)
 		}
 	}
 }
