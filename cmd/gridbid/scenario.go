@@ -43,7 +43,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	kappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
 	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
-	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs (default 2000, or what the scenario says)")
+	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs at most (default 2000, or what the scenario says)")
 	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list (`FILE.csv`)")
 	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: as many as keep 65 % busy)")
 }
@@ -103,8 +103,8 @@ func newScenarioCommand() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE...",
 		Short: "say what is wrong with a scenario file, line by line",
-		Long: `Check scenario files, folders or shipped names against the published schema and
-against each other. Nothing is replayed and no data is read.`,
+		Long: `Check scenario files, folders or shipped names, each by itself: its keys against the
+published schema and against each other. Nothing is replayed and no data is read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var wrong []error

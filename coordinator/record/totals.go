@@ -170,8 +170,8 @@ func (t Totals) Bounded(usd float64) Totals {
 }
 
 // cost returns what a job cost beside its energy. One that did not end is
-// taken to run by itself after the run is over, or after its deadline if that
-// is later: work not done is never cheaper than work done late.
+// taken to run by itself after the last arrival, or after its deadline if that is
+// later: work not done is never cheaper than work done then.
 func (r JobRecord) cost(m Meta) (t protocol.Terms) {
 	if a := r.Award(); a != nil && r.Run != nil {
 		t.Transfer = a.Option.Transfer
