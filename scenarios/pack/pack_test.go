@@ -198,4 +198,13 @@ func TestStudy(t *testing.T) {
 			t.Errorf("%s: %+v; want about half of the GPU-time allocated", r.Variant, r.Outcome)
 		}
 	}
+	// One seed tells how far variants are apart, and not how sure that is.
+	text.Reset()
+	one, err := StudyAll(nodes, jobs, []Variant{{Name: "fgd"}, {Name: "least-allocated", Policy: fgd.LeastAllocated}}, []float64{0.9}, 1, o, nil)
+	if err != nil || one[1].Gain != round6(one[1].Alloc-one[0].Alloc) || one[1].Gain == 0 {
+		t.Errorf("one seed: %+v, %v; want what least-allocated has more than fgd", one, err)
+	}
+	if err := WriteStudy(&text, one); err != nil || strings.Contains(text.String(), "±") {
+		t.Errorf("one seed: %v, wrote\n%s\nwant no error of it", err, text.String())
+	}
 }

@@ -109,10 +109,11 @@ type Outcome struct {
 
 // A Row is one variant's mean outcome over seeds at one load, and how much more
 // it allocates than the first variant named "fgd" with the same arrivals, with
-// the standard error of that.
+// the standard error of that, which one seed does not tell.
 type Row struct {
 	Load    float64
 	Variant string
+	Seeds   int
 	Outcome
 	Gain, Error float64
 }
@@ -142,8 +143,8 @@ func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64,
 			}
 		}
 		for j, v := range variants {
-			row := Row{Load: load, Variant: v.Name, Outcome: meanOutcome(outcomes[j])}
-			if base >= 0 && seeds > 1 {
+			row := Row{Load: load, Variant: v.Name, Seeds: seeds, Outcome: meanOutcome(outcomes[j])}
+			if base >= 0 {
 				m, sd := meanSD(seeds, func(k int) float64 { return outcomes[j][k].Alloc - outcomes[base][k].Alloc })
 				row.Gain, row.Error = m, sd/math.Sqrt(float64(seeds))
 			}
@@ -172,8 +173,12 @@ func WriteStudy(w io.Writer, rows []Row) error {
 	b.WriteString("| load | variant | allocated % | against fgd | wait mean s | wait 95% s | gave up, jobs % | gave up, work % | moves/h |\n" +
 		"|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %.1f | %s | %.2f | %+.2f ± %.2f | %.0f | %.0f | %.2f | %.2f | %.1f |\n",
-			r.Load, r.Variant, r.Alloc, r.Gain, r.Error, r.Wait, r.Wait95, r.Failed, r.FailedWork, r.Moves)
+		gain := fmt.Sprintf("%+.2f", r.Gain)
+		if r.Seeds > 1 {
+			gain += fmt.Sprintf(" ± %.2f", r.Error)
+		}
+		fmt.Fprintf(&b, "| %.1f | %s | %.2f | %s | %.0f | %.0f | %.2f | %.2f | %.1f |\n",
+			r.Load, r.Variant, r.Alloc, gain, r.Wait, r.Wait95, r.Failed, r.FailedWork, r.Moves)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
