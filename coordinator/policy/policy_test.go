@@ -73,6 +73,16 @@ func TestSay(t *testing.T) {
 		{"no jobs outside the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: eu, Words: "EU", Outside: true})}, 0},
 		{"limit oslo to no more than 200 kW", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Power: 200_000_000})}, 0},
 		{"not more than 2 MW in the EU", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: eu, Words: "EU", Power: 2_000_000_000})}, 0},
+		// A day and an hour mean that hour of that day, in whichever order.
+		{"avoid oslo after 16:00 today", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"oslo"}, Words: "oslo", Weight: -150, From: saturday.Add(-8 * time.Hour), To: saturday})}, 0},
+		{"forbid oslo tomorrow after 16:00", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday.Add(16 * time.Hour), To: saturday.Add(24 * time.Hour)})}, 0},
+		{"forbid oslo until 18:00 tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(18 * time.Hour)})}, 0},
+		{"forbid oslo from tomorrow on", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday})}, 0},
+		{"forbid oslo until tuesday from tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(72 * time.Hour)})}, 0},
+		{"avoid oslo this weekend after 16:00", nil, 1}, {"avoid oslo from this weekend", nil, 1}, {"avoid oslo today until 12:00", nil, 1}, {"cap carbon at 300 g/kWh tomorrow until friday after 16:00 today", nil, 1},
+		// A rule is taken away for good, and one at a time.
+		{"remove R-7 until friday", nil, 1}, {"lift R-7 this weekend", nil, 1}, {"drop R-7 at night", nil, 1}, {"remove R-7 tomorrow", nil, 1}, {"remove R-6 & R-7", nil, 1},
+		{"never run jobs of team a at coal-plains", nil, 1}, {"jobs of a tenant must stay in oslo", nil, 1},
 	} {
 		t.Run(tc.said, func(t *testing.T) {
 			got := Say(tc.said, protocol.Policy{}, known)
@@ -224,6 +234,23 @@ func TestNamesThatAreWords(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is told as %q; want %q", said, got, want)
 		}
+	}
+}
+
+// Who submits calls himself as he likes, and changes no wish by it.
+func TestATenantThatIsCalledByAWordChangesNoWish(t *testing.T) {
+	k := Known{Sites: []string{"oslo"}, Tenants: []string{"all", "jobs", "the"}, Now: friday}
+	for _, said := range []string{"never run jobs at oslo", "the jobs must never run at oslo", "never run all jobs at oslo"} {
+		c := Say(said, protocol.Policy{}, k)
+		if len(c.Ops) != 1 || Tell(protocol.Policy{}, c.Ops[0]) != "jobs may not run at oslo" {
+			t.Errorf("%q is read as %+v", said, c)
+		}
+	}
+	if c := Say("oslo data of all our jobs must stay in oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "" {
+		t.Errorf("what is said of all is read as %+v", c)
+	}
+	if c := Say("never run jobs of jobs at oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "jobs" {
+		t.Errorf("who is named as a tenant is not one: %+v", c)
 	}
 }
 

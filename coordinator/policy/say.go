@@ -83,6 +83,9 @@ func clauses(sentence string) (all []string) {
 // filling are words that say nothing which changes a rule.
 var filling = words("a an the all any our jobs job sites site run running runs ran send sent place placed placing put use used work workloads workload on at in to of for with by please let be is are from during power that which they it its data move moved moving leave out only stay stays kept tenant team keep")
 
+// articles stand before whoever is meant.
+var articles = words("a an the all any our")
+
 func words(s string) map[string]bool {
 	all := make(map[string]bool)
 	for w := range strings.FieldsSeq(s) {
@@ -97,9 +100,13 @@ type wish struct {
 	remove string
 	has    map[string]bool // words of it, and what they mean
 	nums   []int64
-	limit  bool // "no more than", "at most", "below"
-	to     bool // the place is where something would go: "to oslo", "at oslo"
-	torn   bool // two words of it do not go together: "do not ban", "outside the weekend"
+	day    protocol.Time // "today", "tomorrow"; 0: none
+	open   bool          // "from tomorrow": it does not end with the day
+	after  string        // "after 16:00"
+	until  string        // "until 18:00"
+	limit  bool          // "no more than", "at most", "below"
+	to     bool          // the place is where something would go: "to oslo", "at oslo"
+	torn   bool          // two words of it do not go together: "do not ban", "outside the weekend"
 }
 
 // weekly takes a time of the week. A wish has one.
@@ -107,6 +114,9 @@ func (w *wish) weekly(t protocol.Weekly) {
 	w.torn = w.torn || w.rule.Weekly != "" && w.rule.Weekly != t
 	w.rule.Weekly = t
 }
+
+// timed reports whether a wish is for a time alone.
+func (w *wish) timed() bool { return w.rule.From != 0 || w.rule.To != 0 || w.rule.Weekly != "" }
 
 // any reports whether a wish has one of some words.
 func (w *wish) any(words ...string) bool {
@@ -135,11 +145,33 @@ func (k Known) clause(text string) (Op, bool) {
 		}
 		i += n
 	}
+	k.hours(w)
 	op, ok := w.op()
-	if ok && op.Rule != nil && op.Rule.To != 0 && op.Rule.To <= k.Now { // it would never be in force
+	if ok && op.Rule != nil && op.Rule.To != 0 && op.Rule.To <= max(k.Now, op.Rule.From) { // it would never be in force
 		return Op{}, false
 	}
 	return op, ok
+}
+
+// hours sets from and to by the day and the times of it that were said, in
+// whichever order.
+func (k Known) hours(w *wish) {
+	r := &w.rule
+	if w.day != 0 {
+		w.torn = w.torn || r.From != 0 // beside "this weekend"
+		r.From = w.day
+		if r.To == 0 && !w.open {
+			r.To = w.day.Add(24 * time.Hour)
+		}
+	} else if w.after+w.until != "" {
+		w.torn = w.torn || r.From != 0
+	}
+	if w.after != "" {
+		r.From = k.clock(w.after, w.day)
+	}
+	if w.until != "" {
+		r.To = k.clock(w.until, w.day)
+	}
 }
 
 // word takes the words at i, and returns how many it took; 0 is none that is
@@ -152,8 +184,8 @@ func (k Known) word(w *wish, all []string, i int) int {
 		}
 		return ""
 	}
-	for _, t := range k.Tenants { // "jobs of data", where that is somebody
-		if i > 0 && slices.Contains([]string{"of", "tenant", "team"}, strings.ToLower(all[i-1])) && strings.EqualFold(t, all[i]) && w.rule.Tenant == "" && len(k.place(all[i])) == 0 {
+	for _, t := range k.Tenants { // "jobs of data", where that is somebody; but "jobs of all" are everybody's
+		if i > 0 && !articles[low] && slices.Contains([]string{"of", "tenant", "team"}, strings.ToLower(all[i-1])) && strings.EqualFold(t, all[i]) && w.rule.Tenant == "" && len(k.place(all[i])) == 0 {
 			w.rule.Tenant = t
 			return 1
 		}
@@ -175,6 +207,7 @@ func (k Known) word(w *wish, all []string, i int) int {
 		return 1
 	case "weekend", "weekends":
 		if i > 0 && strings.EqualFold(all[i-1], "this") {
+			w.torn = w.torn || w.rule.To != 0 || i > 1 && strings.EqualFold(all[i-2], "from")
 			w.rule.From, w.rule.To = weekend(k.Now)
 		} else {
 			w.weekly(protocol.Weekend)
@@ -195,25 +228,26 @@ func (k Known) word(w *wish, all []string, i int) int {
 		w.weekly(protocol.Daytime)
 		return 1
 	case "today", "tomorrow":
-		w.rule.From = k.Now.Floor(24 * time.Hour)
+		w.torn = w.torn || w.day != 0
+		w.day, w.open = k.Now.Floor(24*time.Hour), i > 0 && strings.EqualFold(all[i-1], "from")
 		if low == "tomorrow" {
-			w.rule.From = w.rule.From.Add(24 * time.Hour)
+			w.day = w.day.Add(24 * time.Hour)
 		}
-		w.rule.To = w.rule.From.Add(24 * time.Hour)
 		return 1
 	case "until", "till":
+		w.torn = w.torn || w.rule.To != 0 || w.until != ""
 		if t, ok := k.day(after(1)); ok {
 			w.rule.To = t
 			return 2
 		}
-		if t, ok := k.clock(after(1)); ok {
-			w.rule.To = t
+		if isClock(after(1)) {
+			w.until = after(1)
 			return 2
 		}
 		return 0
 	case "after", "from", "since":
-		if t, ok := k.clock(after(1)); ok {
-			w.rule.From = t
+		if isClock(after(1)) {
+			w.torn, w.after = w.torn || w.after != "", after(1)
 			return 2
 		}
 		if low != "from" {
@@ -232,7 +266,7 @@ func (k Known) word(w *wish, all []string, i int) int {
 func (k Known) figure(w *wish, all []string, i int) int {
 	low := strings.ToLower(all[i])
 	if strings.HasPrefix(low, "r-") && len(low) > 2 {
-		w.remove = "R-" + low[2:]
+		w.torn, w.remove = w.torn || w.remove != "", "R-"+low[2:] // one at a time
 		return 1
 	}
 	if cut, unit, ok := unitOf(low); ok {
@@ -261,14 +295,14 @@ func (k Known) figure(w *wish, all []string, i int) int {
 	} else if len(s) > 0 && slices.Equal(s, w.rule.Sites) { // "never move EU data out of the EU"
 		return 1
 	}
+	if filling[low] { // before tenants, who call themselves as they like: "jobs"
+		return 1
+	}
 	for _, t := range k.Tenants {
 		if strings.EqualFold(t, all[i]) && w.rule.Tenant == "" {
 			w.rule.Tenant = t
 			return 1
 		}
-	}
-	if filling[low] {
-		return 1
 	}
 	return 0
 }
@@ -288,17 +322,23 @@ func (k Known) day(word string) (protocol.Time, bool) {
 	return 0, false
 }
 
-// clock returns the next instant at which it is so late: "16:00".
-func (k Known) clock(word string) (protocol.Time, bool) {
-	t, err := time.Parse("15:04", word)
-	if err != nil {
-		return 0, false
+func isClock(word string) bool {
+	_, err := time.Parse("15:04", word)
+	return err == nil
+}
+
+// clock returns the instant at which it is so late on a day, or next: "16:00".
+func (k Known) clock(word string, day protocol.Time) protocol.Time {
+	t, _ := time.Parse("15:04", word) // it is one
+	late := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
+	if day != 0 {
+		return day.Add(late)
 	}
-	at := k.Now.Floor(24 * time.Hour).Add(time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute)
+	at := k.Now.Floor(24 * time.Hour).Add(late)
 	if at <= k.Now {
 		at = at.Add(24 * time.Hour)
 	}
-	return at, true
+	return at
 }
 
 // unitOf cuts a unit of power from a number: "200kw".
@@ -335,8 +375,8 @@ func (w *wish) op() (Op, bool) {
 	case w.torn, stays && !bans && has("out"), bans && (has("leave") && has("out") || has("stay", "stays")):
 		return Op{}, false
 	case removes:
-		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps
-	case w.remove != "" || has("except", "rule"):
+		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps && !w.timed() && !has("when")
+	case w.remove != "" || has("except", "rule"), has("tenant", "team") && r.Tenant == "": // of nobody who is known
 		return Op{}, false
 	case caps:
 		return w.cap()
