@@ -108,7 +108,7 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 		case err != nil && (first || !f.watch):
 			return err
 		case err != nil: // another may take over
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legible(err))
 		case f.json:
 			err = tellJSON(out, data)
 		default:

@@ -10,8 +10,10 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -56,11 +58,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "gridbid: interrupted")
 		os.Exit(exitInterrupted)
 	}
-	fmt.Fprintf(os.Stderr, "gridbid: %v\n", err)
+	fmt.Fprintf(os.Stderr, "gridbid: %s\n", legible(err))
 	if errors.As(err, new(badInput)) {
 		os.Exit(exitUsage)
 	}
 	os.Exit(exitFailed)
+}
+
+// legible returns an error as a terminal may show it: it may hold names out of a
+// ledger that somebody else made.
+func legible(err error) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return '·'
+	}, err.Error())
 }
 
 func newRootCommand() *cobra.Command {

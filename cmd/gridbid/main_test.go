@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // Exit codes are part of the interface: 2 says that something else has to be
@@ -29,5 +31,13 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 		if _, _, err := execute(newRootCommand(), args...); !errors.As(err, new(badInput)) {
 			t.Errorf("gridbid %v: %v; want bad input", args, err)
 		}
+	}
+}
+
+// A ledger is somebody else's; what an error quotes of it moves no cursor.
+func TestAnErrorMovesNoCursor(t *testing.T) {
+	err := errors.Join(errors.New("tap"), &protocol.UnknownKindError{Kind: "hum", Version: 9, From: "agent/\x1b[2J\u202e\xff"})
+	if got, want := legible(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 1 does not know"; got != want {
+		t.Errorf("shown as %q; want %q", got, want)
 	}
 }

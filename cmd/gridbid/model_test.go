@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/llm/rogue"
 	"github.com/gridbid/gridbid/protocol"
@@ -171,5 +173,44 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 		if _, _, err := execute(newWhyCommand(), append(args, "train-1", "--run", dir)...); !errors.As(err, new(badInput)) {
 			t.Errorf("why %q = %v; want bad input", args, err)
 		}
+	}
+}
+
+// Nor does why a model was not followed move a cursor, by the name of a site.
+func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
+	fact := regexp.MustCompile(`(\{\{F\d+\}\}) site`)
+	s, err := rogue.Start(rogue.Answer(func(body []byte) string {
+		if of := fact.FindSubmatch(body); of != nil { // without the name of its site
+			return `{"sentences":[{"text":"It costs ` + string(of[1]) + `.","cites":[]}]}`
+		}
+		return `{"sentences":[1]}`
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir, odd := t.TempDir(), protocol.Agent("o\x1b[2Jslo")
+	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range smallRun() {
+		if m.From == protocol.Agent("oslo") {
+			m.From = odd
+		}
+		if m.To == protocol.Agent("oslo") {
+			m.To = odd
+		}
+		if _, ok := m.Body.(protocol.Hello); ok {
+			m.Body = protocol.Hello{Site: odd.Site()}
+		}
+		err = errors.Join(err, w.Append(m))
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "prose", "--model", s.URL(), "--model-name", "m")
+	if err != nil || !strings.Contains(talk, "told by select: ") || !strings.Contains(talk, "which the sentence does not name") || strings.Contains(out+talk, "\x1b") {
+		t.Errorf("why = %q, %q, %v", out, talk, err)
 	}
 }

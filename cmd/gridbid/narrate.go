@@ -63,7 +63,7 @@ func (f *narratorFlags) tell(ctx context.Context, what, path string, asJSON bool
 		return tellJSON(out, toldAnswer{1, d.ID, told})
 	}
 	if told.Why != "" {
-		fmt.Fprintf(talk, "told by %s: %s\n", told.By, told.Why)
+		fmt.Fprintf(talk, "told by %s: %s\n", told.By, phrase.Clean(told.Why))
 	}
 	var shown []string
 	for _, s := range told.Text { // it names sites as the ledger does
