@@ -19,13 +19,16 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 	}
 	write("notes.json", `[{"site":"oslo","text":"serviced tonight"}]`)
 	write("key", "sk-of-a-file\n")
+	write("blank", "\n")
 	const local = "http://127.0.0.1:1/v1"
 	for _, tc := range []struct{ name, text, want string }{
 		{"none", "lease: 2s", ""},
 		{"one on this machine", "model: {url: '" + local + "', name: m, notes: notes.json, wait: 2s, leeway: 2.5, key_file: key}", ""},
 		{"a key in clear", "model: {url: 'http://192.0.2.1/v1', name: m, key_file: key}", "https"},
+		{"an empty key", "model: {url: '" + local + "', name: m, key_file: blank}", "is empty"},
 		{"no name", "model: {url: '" + local + "'}", "name"},
 		{"a leeway of everything", "model: {url: '" + local + "', name: m, leeway: 100}", "leeway"},
+		{"a wait of a day", "model: {url: '" + local + "', name: m, wait: 24h}", "1ms to 10m"},
 		{"a key in the file", "model: {url: '" + local + "', name: m, key: sk}", "key"},
 		{"notes that are not there", "model: {url: '" + local + "', name: m, notes: none.json}", "none.json"},
 	} {

@@ -97,6 +97,9 @@ func Open(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) { // no header takes it, and each call would fail
+		return nil, errors.New("llm: the key holds a blank, a line break or what is no letter of a key: want one line with the key alone")
+	}
 	if cfg.Model == "" {
 		return nil, errors.New("llm: no model is named; say which one the server shall run")
 	}
@@ -112,7 +115,11 @@ func Open(cfg Config) (*Model, error) {
 func checkURL(raw string, key Key) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("llm: url %q: want http://HOST/v1 or https://HOST/v1", key.scrub(raw))
+		shown := key.scrub(raw)
+		if i := strings.LastIndex(raw, "@"); i >= 0 { // before it there may be a password
+			shown = "***" + raw[i:]
+		}
+		return nil, fmt.Errorf("llm: url %q: want http://HOST/v1 or https://HOST/v1", shown)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("llm: url: it holds a user, a query or a fragment; hand the key over in a file or in the environment")

@@ -227,6 +227,8 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 		{"a key in the url", llm.Config{URL: "https://u:" + string(secret) + "@host/v1", Model: "m", Key: secret}, "user"},
 		{"a key in a query", llm.Config{URL: "https://host/v1?key=" + string(secret), Model: "m", Key: secret}, "query"},
 		{"a key in clear", llm.Config{URL: "http://192.0.2.1/v1", Model: "m", Key: secret}, "https"},
+		{"a password before a scheme that is none", llm.Config{URL: "htps://u:" + string(secret) + "@host/v1", Model: "m"}, "want http"},
+		{"a key of two lines", llm.Config{URL: "https://host/v1", Model: "m", Key: secret + "\n" + secret}, "one line"},
 		{"no model", llm.Config{URL: "http://127.0.0.1/v1"}, "no model"},
 		{"no such format", llm.Config{URL: "http://127.0.0.1/v1", Model: "m", API: "telex"}, "telex"},
 	} {

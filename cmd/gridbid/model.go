@@ -61,7 +61,9 @@ func (f *modelFlags) open() (*llm.Model, error) {
 		if err != nil {
 			return nil, badInput{fmt.Errorf("--model-key-file: %w", err)}
 		}
-		key = llm.Key(strings.TrimSpace(string(raw)))
+		if key = llm.Key(strings.TrimSpace(string(raw))); key == "" {
+			return nil, badInput{fmt.Errorf("--model-key-file: %s is empty: write the key into it, or leave the flag out", f.keyFile)}
+		}
 	}
 	m, err := llm.Open(llm.Config{API: llm.API(f.api), URL: f.url, Model: f.name, Key: key, Hourly: llm.Limit{Calls: f.calls, Tokens: f.tokens}})
 	if err != nil {

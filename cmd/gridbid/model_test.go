@@ -131,10 +131,13 @@ func sitesOf(t *testing.T) (names []string) {
 }
 
 func TestModelFlagsThatMakeNoSense(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "none")
+	secret, empty := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"--model-name", "m"}, {"--model", "http://127.0.0.1:1/v1"}, {"--model", "ftp://x", "--model-name", "m"},
-		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", secret},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", secret}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", empty},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--leeway", "50"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-calls", "0"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tokens", "-1"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--verdicts", "x.ledger", "--policy", "auction"},
