@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -270,5 +271,20 @@ func TestAJobWithoutGPUsNeedsNoRoom(t *testing.T) {
 	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", o)}})
 	if a := the[protocol.Award](s); a.Job != "train" {
 		t.Errorf("awarded %+v", a)
+	}
+}
+
+// Whoever makes rounds of a ledger again takes the settings that it names.
+func TestSettingsFinerThanAnInstantEndNobody(t *testing.T) {
+	for _, cfg := range []Config{{Gather: 1}, {Replan: time.Microsecond}} {
+		s := &stage{T: t, now: noon, market: New(cfg, auction.New(auction.Config{})), mouths: make(map[protocol.Party]*protocol.Mouth)}
+		s.tell(protocol.Agent("oslo"), protocol.Hello{Site: "oslo"})
+		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		for range 5 {
+			s.wait()
+		}
+		if s.market.rounds == 0 {
+			t.Errorf("%+v: no round is called", cfg)
+		}
 	}
 }

@@ -61,6 +61,8 @@ func (c Config) withDefaults() Config {
 	def(&c.Replan, 30*time.Minute)
 	def(&c.Patience, 24*time.Hour)
 	def(&c.Remember, protocol.MaxRun)
+	// Nothing is finer than an instant. The settings may be those of somebody's ledger.
+	c.Gather, c.Replan = max(c.Gather, time.Millisecond), max(c.Replan, time.Millisecond)
 	if c.Most == 0 {
 		c.Most = 4096
 	}
