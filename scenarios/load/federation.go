@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/cluster-agent/hands"
 	"github.com/gridbid/gridbid/cluster-agent/site"
 	"github.com/gridbid/gridbid/coordinator/auction"
@@ -45,6 +46,7 @@ func (f *federation) start(ctx context.Context) error {
 	f.all.Go(func() {
 		_ = lead.Run(ctx, lead.Config{
 			Hub: f.dial(), Desk: d, Log: quiet, Told: f.told, Scribe: &f.stages,
+			Books: books.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
 			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
 				Terms: scenarios.Weights(f.script)},
 			Rule: func() auction.Rule { return auction.New(auction.Config{}) },
