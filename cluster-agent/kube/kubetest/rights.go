@@ -92,7 +92,7 @@ users: [{name: agent, user: {token: %q}}]
 
 // settle waits until the server's own watch has seen the rights.
 func (c *Cluster) settle() {
-	ctx, cancel := context.WithTimeout(c.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		l, err := c.Client.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{})
