@@ -35,15 +35,21 @@ func Facts(r record.JobRecord) []Fact {
 	}
 	f.add("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
 	f.add("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
-	if h, ok := hearing(r); ok {
+	h, heard := hearing(r)
+	award := r.Award()
+	if heard && (award == nil || of(h, award)) {
 		for _, a := range h.Answers {
-			if p, won, ok := shown(h, a); ok && (!won || r.Award() == nil) {
+			if p, won, ok := shown(h, a); ok && (!won || award == nil) {
 				f.option("site/"+a.Site, p, h.Round, a.Said)
+				f.costs("site/"+a.Site, p, h.Round, a.Said)
 			}
 		}
 	}
-	if a := r.Award(); a != nil {
+	if a := award; a != nil {
 		f.option("award", a.Option, a.Round, a.Said)
+		if heard && of(h, a) { // else nobody here knows by what prices
+			f.costs("award", a.Option, a.Round, a.Said)
+		}
 		f.add("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
 		f.add("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
 	}
@@ -61,6 +67,9 @@ func (f *facts) option(subject string, p record.Priced, round uint64, from recor
 	f.add(subject, "finish", int64(p.Finish), "instant", round, from)
 	f.add(subject, "energy", int64(p.Energy), "millijoules", round, from)
 	f.add(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
+}
+
+func (f *facts) costs(subject string, p record.Priced, round uint64, from record.Origin) {
 	for _, c := range Causes() {
 		f.add(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)
 	}

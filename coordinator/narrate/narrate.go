@@ -28,7 +28,7 @@ func Decision(w io.Writer, r record.JobRecord) error {
 	phrase.Wrap(out, asked(r))
 	h, heard := hearing(r)
 	paragraph(out, decided(r, h, heard))
-	if heard {
+	if a := r.Award(); heard && (a == nil || of(h, a)) {
 		fmt.Fprintln(out)
 		costs(out, h)
 		fmt.Fprintln(out)
@@ -48,12 +48,17 @@ func hearing(r record.JobRecord) (record.Hearing, bool) {
 	}
 	if a := r.Award(); a != nil {
 		for _, h := range r.Hearings {
-			if h.Round == a.Round && h.Decision.Epoch == a.Epoch {
+			if of(h, a) {
 				return h, true
 			}
 		}
 	}
 	return r.Hearings[n-1], true
+}
+
+// of reports whether an award was decided in a round.
+func of(h record.Hearing, a *record.Decision) bool {
+	return h.Round == a.Round && h.Decision.Kind == "award" && h.Decision.Epoch == a.Epoch
 }
 
 // paragraph writes an empty line and then sentences; nothing if there are none.

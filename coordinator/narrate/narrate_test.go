@@ -319,3 +319,36 @@ func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 		t.Errorf("%s", &got)
 	}
 }
+
+// What another coordinator decided since is in force, and not what this one decided
+// before: of that it is told what came of it.
+func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
+	s := begin("lyon", "oslo")
+	o := option(0, 3*time.Hour, "V100", 0, 310, 1)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer("oslo", 1, menu(o))
+	s.award("oslo", 1, o, protocol.Cheapest)
+	s.now = s.now.Add(time.Minute)
+	says := func(want, never string) {
+		t.Helper()
+		r, _ := s.book.Job("train-42")
+		var got bytes.Buffer
+		if err := Decision(&got, r); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, want) || strings.Contains(text, never) {
+			t.Errorf("want %q, and no %q, in\n%s", want, never, &got)
+		}
+	}
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.Waiting}})
+	says("It was awarded to oslo, which did not answer in time.", "declined")
+	s.award("lyon", 7, o, protocol.Cheapest)
+	says("It was awarded to lyon in round 7, at 13 Apr 12:01, because it costs least, all jobs of the round taken together. That round is not in this record.", "awarded to oslo in round 1, at")
+	r, _ := s.book.Job("train-42")
+	for _, f := range Facts(r) {
+		if f.Unit == "microdollars" && f.Name == "total-cost" {
+			t.Errorf("%+v; its prices are not known", f)
+		}
+	}
+}

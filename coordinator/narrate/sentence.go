@@ -67,21 +67,24 @@ func names(all []string) string {
 
 // decided says who runs it and why, or why nobody does yet.
 func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
+	a := r.Award()
 	switch {
 	case r.Refusal != nil:
 		return []string{fmt.Sprintf("It was refused at %s: %s.", clock(r.Refusal.Said.At), Because(r.Refusal.Why))}
-	case !heard && len(r.Awards) > 0: // by a coordinator from which this one took over
-		a := r.Awards[len(r.Awards)-1]
-		return []string{fmt.Sprintf("It was awarded to %s in round %d, at %s, because %s. That round is not in this record.",
-			phrase.Clean(a.Site), a.Round, clock(a.Said.At), Because(a.Why))}
+	case a != nil && !(heard && of(h, a)):
+		return []string{elsewhere(a)}
+	case !heard && len(r.Awards) > 0:
+		return []string{elsewhere(&r.Awards[len(r.Awards)-1])}
 	case !heard:
 		return []string{"It has not been called in a round yet."}
-	case r.Award() != nil && h.Decision.Kind == "award":
+	case a != nil:
 		all := append([]string{awarded(h)}, whyHere(r, h)...)
 		return append(append(all, whyNow(r, h)...), proof(h)...)
 	case h.Decision.Kind == "award" && h.Decision.Declined.Code == protocol.SiteGone:
 		return []string{fmt.Sprintf("It was awarded to %s, and taken from it: %s. It waits for its next round.",
 			phrase.Clean(h.Decision.Site), Because(h.Decision.Declined))}
+	case h.Decision.Kind == "award" && h.Decision.Answer == "":
+		return []string{fmt.Sprintf("It was awarded to %s, which did not answer in time. It waits for its next round.", phrase.Clean(h.Decision.Site))}
 	case h.Decision.Kind == "award":
 		return []string{fmt.Sprintf("It was awarded to %s, which declined: %s. It waits for its next round.",
 			phrase.Clean(h.Decision.Site), Because(h.Decision.Declined))}
@@ -89,6 +92,12 @@ func decided(r record.JobRecord, h record.Hearing, heard bool) []string {
 		return []string{held(h)}
 	}
 	return []string{fmt.Sprintf("Round %d, called %s, has not decided yet.", h.Round, clock(h.Called.At))}
+}
+
+// elsewhere tells an award by a coordinator from which this one took over.
+func elsewhere(a *record.Decision) string {
+	return fmt.Sprintf("It was awarded to %s in round %d, at %s, because %s. That round is not in this record.",
+		phrase.Clean(a.Site), a.Round, clock(a.Said.At), Because(a.Why))
 }
 
 func awarded(h record.Hearing) string {
