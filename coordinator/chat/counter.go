@@ -215,8 +215,16 @@ func (l *Log) forced(m matter, site string, a *Answer) {
 	if !ok || x.Was.Site == "" || x.Was.Site == site {
 		return
 	}
+	does := fmt.Sprintf("Made again as recorded, round %d gives %s; with job %s kept to %s it gives %s", m.h.Round, became(x.Was), name(m.rec.Job.ID), name(site), became(x.Now))
+	if out.Was.Jobs != out.Now.Jobs { // what waits is in no sum
+		a.say("%s. The round then finds a place for %d of its jobs, and not for %d, so what it costs is not compared.", does, out.Now.Jobs, out.Was.Jobs)
+		return
+	}
 	more := out.Now.Primal - out.Was.Primal
-	a.say("Made again as recorded, round %d gives %s; with job %s kept to %s it gives %s, and the round as a whole costs %s more, by its prices of room.",
-		m.h.Round, became(x.Was), name(m.rec.Job.ID), name(site), became(x.Now), phrase.Dollars(more))
+	cost := phrase.Dollars(more) + " more"
+	if more < 0 {
+		cost = phrase.Dollars(-more) + " less"
+	}
+	a.say("%s, and the round as a whole costs %s, by its prices of room.", does, cost)
 	a.figure("site/"+site, "round-cost-difference", int64(more), "microdollars", m.cited()...)
 }

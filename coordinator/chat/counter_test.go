@@ -94,6 +94,34 @@ func TestCounterfactuals(t *testing.T) {
 	}
 }
 
+// Where a job that is kept to a site finds no place, the round has less to pay for: that
+// is no saving.
+func TestARoundIsNotComparedWithOneOfFewerJobs(t *testing.T) {
+	f := &fair{stage: stage{now: noon}}
+	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
+	for _, s := range []string{"oslo", "lyon"} {
+		f.tell(protocol.Agent(s), protocol.Hello{Site: s})
+	}
+	j := task("train-1", "vision")
+	j.Regions, j.Models, j.GPUs, j.Deadline = nil, nil, 1, after(20*time.Hour)
+	f.tell(protocol.Submitter, protocol.Submit{Job: j})
+	f.now = f.market.Due()
+	f.hear(f.market.Tick(f.now))
+	for i, free := range []protocol.Milli{8000, 0} {
+		x := option(0, 1, 50)
+		x.Start, x.Finish = f.now, f.now.Add(time.Hour)
+		f.tell(protocol.Agent([]string{"oslo", "lyon"}[i]), protocol.Offer{
+			Round: 1, Jobs: []protocol.Menu{{Job: j.ID, Options: []protocol.Option{x}}},
+			Room: []protocol.Room{{Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{free, free}, Total: 8000}},
+		})
+	}
+	a := f.log().Ask("why not lyon for train-1")
+	text := strings.Join(a.Text, " ")
+	if !strings.Contains(text, "it gives a hold") || !strings.Contains(text, "a place for 0 of its jobs, and not for 1") || strings.Contains(text, "as a whole") {
+		t.Errorf("%s %q", a.Kind, a.Text)
+	}
+}
+
 // A ledger that no market could have said is not decided upon again.
 func TestNothingIsClaimedOfALedgerThatIsNotReproduced(t *testing.T) {
 	f := two()
