@@ -39,8 +39,10 @@ type reading struct {
 	rejected string // the site after a "not"
 	numbers  []int64
 	unknown  []string
-	asks     bool // it has a word of questions
-	joined   bool // it has an "and"
+	asks     bool   // it has a word of questions
+	joined   bool   // it has an "and"
+	verb     string // before the first site, and after it
+	next     string
 
 	whole map[int]int // by the token that they begin at: how many words phrases have
 	cut   map[int]int // phrases begin here that are to have fewer words than that
@@ -135,6 +137,8 @@ func (l *Listener) choose(r *reading) (Query, *Back) {
 			return q, back
 		}
 		return Query{}, l.refuse(found[0].ask)
+	case len(found) == 1 && (found[0].ask == "day-without" || found[0].ask == "without") && slices.Contains(facts, r.verb) && !r.said.has("if"):
+		return r.there()
 	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
 		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
 	case len(found) == 1:
@@ -174,6 +178,9 @@ func (r *reading) read(l *Listener, tokens []token) *Back {
 	for i := 0; i < len(tokens); {
 		t := tokens[i]
 		if len(t.names) > 0 {
+			if t.names[0].kind == ofSite && r.slots.Site == "" {
+				r.verb, r.next = beside(tokens, i)
+			}
 			if back := r.name(t, negated); back != nil {
 				return back
 			}
@@ -203,6 +210,38 @@ func (r *reading) read(l *Listener, tokens []token) *Back {
 		i += n
 	}
 	return nil
+}
+
+// beside returns the words before and after a name; a noun that says what it is, is
+// a part of it.
+func beside(tokens []token, i int) (before, after string) {
+	if i+1 < len(tokens) {
+		after = tokens[i+1].low
+	}
+	for i--; i >= 0; i-- {
+		if low := tokens[i].low; nouns[low] == "" && low != "the" {
+			return low, after
+		}
+	}
+	return "", after
+}
+
+// facts are words before a site that make a question of what they begin, and not a
+// supposition: "is oslo down", but "were oslo down".
+var facts = strings.Fields("is was has did does ist war hat")
+
+// there reads a question whether a site is there: when it was last heard tells.
+func (r *reading) there() (Query, *Back) {
+	q := Query{Ask: "report", Site: r.slots.Site}
+	if r.verb == "did" || r.verb == "does" { // "what did oslo lose"
+		a := &Back{Kind: "ambiguous"}
+		a.say("That is not answered as it stands.")
+		return Query{}, a.offer("Perhaps one of these is meant:", q, Query{Ask: "day-without", Site: q.Site})
+	}
+	if lost := r.lost(rule{}, q); len(lost) > 0 {
+		return Query{}, left(lost, q)
+	}
+	return q, nil
 }
 
 // filters reports whether a word is the "only" of "only at oslo" or "oslo only" in

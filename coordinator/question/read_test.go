@@ -232,6 +232,22 @@ func TestAHalfOfTheDayIsOfBothHours(t *testing.T) {
 	}
 }
 
+// Who asks whether a site is down supposes nothing: that is no what-if.
+func TestWhatIsIsNoSupposition(t *testing.T) {
+	l := listener()
+	for q, want := range map[string]Query{
+		"is oslo down": {Ask: "report", Site: "oslo"}, "was oslo offline?": {Ask: "report", Site: "oslo"}, "is site oslo gone": {Ask: "report", Site: "oslo"},
+		"has oslo failed": {Ask: "report", Site: "oslo"}, "what if oslo is down": {Ask: "day-without", Site: "oslo"},
+		"what if oslo were down": {Ask: "day-without", Site: "oslo"}, "what would have happened without oslo": {Ask: "day-without", Site: "oslo"},
+		"was oslo down at 13:00": {}, "was oslo down when train-1 came": {}, "what did oslo lose": {},
+	} {
+		got, _, back := l.Read(q)
+		if want.Ask != "" && (back != nil || !reflect.DeepEqual(got, want)) || want.Ask == "" && back == nil {
+			t.Errorf("%q is read as %+v (%+v); want %+v", q, got, back, want)
+		}
+	}
+}
+
 // Two times are no stretch of time, unless the question says so.
 func TestTwoTimesAreTwo(t *testing.T) {
 	l := listener()
