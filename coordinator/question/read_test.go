@@ -248,6 +248,20 @@ func TestWhatIsIsNoSupposition(t *testing.T) {
 	}
 }
 
+// What is paid to a site is not what its energy cost.
+func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
+	l := listener()
+	paid, cost := Query{Ask: "bill", Metric: "paid", Site: "oslo"}, Query{Ask: "bill", Metric: "cost", Site: "oslo"}
+	for q, want := range map[string]Query{
+		"how much did we pay oslo": paid, "what do we owe oslo": paid, "what do we owe site oslo?": paid, "how much money did oslo make": paid,
+		"what did we pay oslo for electricity": cost, "how much did oslo cost": cost, "how much did we pay at oslo": cost,
+	} {
+		if got, _, back := l.Read(q); back != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is read as %+v (%+v); want %+v", q, got, back, want)
+		}
+	}
+}
+
 // Two times are no stretch of time, unless the question says so.
 func TestTwoTimesAreTwo(t *testing.T) {
 	l := listener()

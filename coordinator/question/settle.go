@@ -43,6 +43,8 @@ func (r *reading) metric(mine map[string]bool) string {
 	switch {
 	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
 		return "cost"
+	case len(all) == 1 && all[0] == "cost" && r.pays():
+		return "paid"
 	case len(all) == 2 && !mine["carbon"] && !r.joined: // the cost of energy
 		return "cost"
 	case len(all) == 1:
@@ -62,6 +64,23 @@ func (r *reading) metric(mine map[string]bool) string {
 	}
 	return ""
 }
+
+// pays reports whether a question asks what a site is paid: "what did we pay oslo",
+// "how much money did oslo make", but not "what did we pay oslo for power".
+func (r *reading) pays() bool {
+	costs := 0
+	for _, word := range r.said {
+		if slices.Contains(word, "cost") {
+			costs++
+		}
+	}
+	return costs == 1 && (slices.Contains(payers, r.verb) || slices.Contains(earners, r.next))
+}
+
+var (
+	payers  = strings.Fields("pay pays paid owe owes owed")
+	earners = strings.Fields("make makes made")
+)
 
 // settle sets what follows from what is asked, and drops what does not belong
 // to it, so that a query has one form.
