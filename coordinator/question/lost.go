@@ -104,6 +104,12 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) || q.Ask == "bill" && q.Pick != "" && q.Metric == "" {
 		names = append(names, "one of the quantities")
 	}
+	if (q.Ask == "block" || q.Ask == "fit") && r.said.has("model") {
+		names = append(names, "the GPU model")
+	}
+	if q.Ask == "forecast-error" && r.said.has("price") {
+		names = append(names, "the price")
+	}
 	if q.Metric == "cost" && r.said.has("kwh") {
 		names = append(names, "kWh")
 	}

@@ -262,6 +262,22 @@ func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
 	}
 }
 
+// A place for GPUs of one model is none for those of all.
+func TestTheModelOfAPlaceIsNotDropped(t *testing.T) {
+	l := listener()
+	for _, q := range []string{"largest block of T4", "would 4 A100 fit at 13:00", "largest free block of h100 gpus"} {
+		if got, _, back := l.Read(q); back == nil || len(back.Readings) != 1 {
+			t.Errorf("%q is read as %+v (%+v)", q, got, back)
+		}
+	}
+	if got, _, back := l.Read("how many V100 are free"); back != nil || got.Ask != "free" {
+		t.Errorf("what is free is told by model; read as %+v (%+v)", got, back)
+	}
+	if got, _, back := l.Read("how wrong was the price forecast"); back == nil {
+		t.Errorf("of prices no error is told; read as %+v", got)
+	}
+}
+
 // Two times are no stretch of time, unless the question says so.
 func TestTwoTimesAreTwo(t *testing.T) {
 	l := listener()

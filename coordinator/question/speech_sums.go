@@ -166,6 +166,7 @@ free: take another job, accept more jobs, accept another job, unreserved, not re
 free: still room, any space, space left
 gpus: video cards, gpu boards, boards, a10, a10s, a100, a100s, b200, h100, h100s, h200, h200s, l4, l4s, l40s, t4, t4s, v100, v100s, gpu slots, gpu count, chips, gpu chips
 gpus: number of gpus, gpu number
+model: a10, a10s, a100, a100s, b200, h100, h100s, h200, h200s, l4, l4s, l40s, t4, t4s, v100, v100s
 largest: largest thing, largest job, biggest job, biggest thing, biggest possible, largest possible, maximum possible
 largest: max possible, biggest single, largest single, one job get, can one job get, how many gpus can one job get
 largest: a single job get, can a single job get, up to how many gpus, at most, most gpus, how many gpus at most
