@@ -303,15 +303,22 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 			return cmp.Compare(vy, vx)
 		})
 	}
-	total, _ := all.shown(q.Metric)
-	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $", "share of " + cmp.Or(q.Metric, "cost")}}
+	total, inAll := all.shown(q.Metric)
+	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $"}}
+	if q.Metric == "paid" {
+		a.Table.Head = append(a.Table.Head, "paid $")
+	}
+	a.Table.Head = append(a.Table.Head, "share of "+cmp.Or(q.Metric, "cost"))
 	for i, k := range keys {
-		v, _ := by[k].shown(q.Metric)
+		v, value := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
-		a.row(name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money), a.percent(q.By+"/"+shown, "share", v, total))
+		cells := []string{name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money)}
+		if q.Metric == "paid" {
+			cells = append(cells, value)
+		}
+		a.row(append(cells, a.percent(q.By+"/"+shown, "share", v, total))...)
 		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
-			_, value := by[k].shown(q.Metric)
 			a.say("The %s of %s: %s, with %s.", q.Pick, cmp.Or(q.Metric, "cost"), name(shown), value)
 		}
 	}
@@ -320,12 +327,14 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 	} else {
 		a.Chart = hourly(a.Figures, cmp.Or(q.Metric, "cost"))
 	}
-	_, shown := all.shown(q.Metric)
 	all.figures(a, "run")
-	if q.Tenant != "" {
-		a.say("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", shown, cmp.Or(q.Metric, "cost"))
-	} else {
-		a.say("In all: %s of %s, idle draw of the sites included.", shown, cmp.Or(q.Metric, "cost"))
+	switch {
+	case q.Metric == "paid":
+		a.say("In all: %s was paid to sites for jobs.", inAll)
+	case q.Tenant != "":
+		a.say("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", inAll, cmp.Or(q.Metric, "cost"))
+	default:
+		a.say("In all: %s of %s, idle draw of the sites included.", inAll, cmp.Or(q.Metric, "cost"))
 	}
 	if q.By == "hour" {
 		a.say("Jobs count in the hour in which they ended.")
