@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
@@ -26,4 +27,21 @@ func TestPaymentsAreShown(t *testing.T) {
 			t.Errorf("%s: %q; idle draw is in no payment", q, a.Text)
 		}
 	}
+}
+
+// A job that was paused, or given up by its site, was there all the same; one that was
+// accepted has not run there yet.
+func TestWhereAJobWasBeforeIsNotDenied(t *testing.T) {
+	l := paused().log()
+	holds(t, l, "why did resumes run at lyon", "was awarded to lyon in round 2", "did not")
+	holds(t, l, "why did halved run at lyon", "It did not", "")
+	s, j := unanswered()
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	holds(t, s.log(), "why did train-1 run at lyon", "It did not: job train-1 is at oslo, which accepted it", "ran at oslo")
+	s.now = s.now.Add(time.Minute)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	s.call(2, j)
+	s.offer("lyon", 2, "train-1", "", option(0, 2, 50))
+	s.award("lyon", 2, j, option(0, 2, 50), "l1", []int{0, 1}, time.Hour)
+	holds(t, s.log(), "why did train-1 run at oslo", "oslo declined: it was evicted", "did not")
 }

@@ -14,6 +14,9 @@ import (
 
 func (l *Log) why(q question.Query, a *Answer) {
 	m := l.matter(q)
+	if was, ok := l.before(q, m); ok {
+		m = was
+	}
 	a.cite(m.id)
 	a.Command = "gridbid why " + shell(string(m.rec.Job.ID))
 	if q.Site != "" && m.site != q.Site && ran(m.rec) != q.Site {
@@ -34,10 +37,26 @@ func (l *Log) why(q question.Query, a *Answer) {
 	m.table(a)
 }
 
+// before returns a job as it was awarded to the site that is asked of, where it is, or
+// ended, at another now: there it was paused, or the site gave it up.
+func (l *Log) before(q question.Query, m matter) (matter, bool) {
+	if q.Site == "" || q.Decision != 0 || m.site == q.Site || ran(m.rec) == q.Site {
+		return m, false
+	}
+	for _, d := range slices.Backward(m.rec.Awards) {
+		if d.Site == q.Site && (d.Answer == "accept" || d.Answer == "decline" && slices.Contains(lost, d.Declined.Code)) {
+			return l.about(m.rec, number(d)), true
+		}
+	}
+	return m, false
+}
+
 // correct answers a question whose premise is false.
 func (l *Log) correct(q question.Query, m matter, a *Answer) {
 	where := ran(m.rec)
 	switch {
+	case where != "" && m.rec.Run.Planned:
+		a.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", name(m.rec.Job.ID), name(where), phrase.Clock(m.rec.Run.Started), name(q.Site))
 	case where != "":
 		a.say("It did not: job %s ran at %s, not at %s.", name(m.rec.Job.ID), name(where), name(q.Site))
 	case m.site != "":
