@@ -19,6 +19,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/cluster-agent/hands"
 	"github.com/gridbid/gridbid/cluster-agent/site"
@@ -271,7 +272,7 @@ func (u *upped) start(ctx context.Context) error {
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
 			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
-			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
+			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted, Books: books.Config{Lease: upLease},
 			Market: u.flags.rules(scenarios.Weights(u.scenario)),
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
@@ -367,6 +368,10 @@ func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, 
 	})
 	return hub, tele, nil
 }
+
+// upLease is the lease of up's coordinator: nobody else waits for it, so it is not
+// lost because the machine is busy with other things.
+const upLease = 30 * time.Second
 
 // limits are those of a coordinator, with rates by the clock that is played.
 func (f *upFlags) limits() *natsbus.Limits {
