@@ -96,7 +96,7 @@ func TestPowercalPutsLimitsBackWhoeverGoes(t *testing.T) {
 		if _, err := bufio.NewReader(says).ReadString('\n'); err != nil { // of the run without a limit
 			t.Errorf("powercal says nothing: %v", err)
 		}
-		for range 1000 {
+		for range 12_000 {
 			if time.Sleep(5 * time.Millisecond); w.GPU[0].Limit != 700_000 {
 				break
 			}

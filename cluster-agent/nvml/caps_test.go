@@ -305,7 +305,7 @@ func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
 	}
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
-	for range 2000 { // the guard sees its pipe end; its period is a minute
+	for range 6000 { // the guard sees its pipe end; its period is a minute
 		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 			break
 		}

@@ -49,7 +49,16 @@ func TestAClockIsHeldNotedAndLetGo(t *testing.T) {
 // another one puts limits and clocks back within a period, and lets the next
 // agent work.
 func TestAWatchmanPutsBackWhatASilentAgentLeft(t *testing.T) {
-	const period = 300 * time.Millisecond
+	for period := 300 * time.Millisecond; !guarded(t, period); period *= 4 {
+		if period > 10*time.Second {
+			t.Fatal("this machine lets no agent beat in time")
+		}
+	}
+}
+
+// guarded reports whether the agent could beat in time. One that a busy machine does
+// not let is taken for silent, and rightly.
+func guarded(t *testing.T, period time.Duration) bool {
 	library, w := standin(t, 2)
 	dir := t.TempDir()
 	file, beats := filepath.Join(dir, "limits.json"), filepath.Join(dir, "beats")
@@ -74,18 +83,25 @@ func TestAWatchmanPutsBackWhatASilentAgentLeft(t *testing.T) {
 		if _, err := c.Apply(noon.Add(time.Duration(2*i) * time.Hour)); err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
 		for range 6 { // alive for longer than a period
 			beat()
 			time.Sleep(period / 4)
 		}
+		slow := time.Since(began) > 2*period
 		if w.GPU[0].Limit != 250_000 || w.GPU[1].Locked != 1100 {
+			if slow {
+				cancel()
+				<-done
+				return false
+			}
 			t.Fatalf("put back under a living agent: %d mW, %d MHz", w.GPU[0].Limit, w.GPU[1].Locked)
 		}
 		beat()
 		dead := time.Now()
 		for w.GPU[0].Limit != 700_000 || w.GPU[1].Locked != 0 {
 			time.Sleep(time.Millisecond)
-			if time.Since(dead) > 20*period { // a busy machine may be late; it must not be never
+			if time.Since(dead) > time.Minute { // a busy machine may be late; it must not be never
 				t.Fatal("a silent agent's limits stay")
 			}
 		}
@@ -98,6 +114,7 @@ func TestAWatchmanPutsBackWhatASilentAgentLeft(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+	return true
 }
 
 func TestWhatOthersSetIsSeen(t *testing.T) {

@@ -36,7 +36,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: 3 * time.Second})
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: held})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Request("$JS.API.STREAM.PURGE.GRIDBID", []byte(`{"seq": 4}`), 5*time.Second); err != nil {
+	if _, err := conn.Request("$JS.API.STREAM.PURGE.GRIDBID", []byte(`{"seq": 4}`), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
@@ -72,7 +72,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 	go func() {
 		done <- lead.Run(ctx, lead.Config{
 			Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe,
-			Books: books.Config{Lease: time.Second}, Desk: desk.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			Books: books.Config{Lease: 3 * time.Second}, Desk: desk.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
 			Stood: func([]protocol.Message) { over <- true },
 		})
 	}()

@@ -26,7 +26,11 @@ type coordinator struct {
 	end  func()
 }
 
-func start(t *testing.T, hub *natsbus.Hub, log ...slog.Handler) *coordinator {
+// held is a lease that a busy machine does not lose. One that ends in order gives it
+// back at once.
+const held = 20 * time.Second
+
+func start(t *testing.T, hub *natsbus.Hub, lease time.Duration, log ...slog.Handler) *coordinator {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &coordinator{desk: desk.New()}
@@ -35,7 +39,7 @@ func start(t *testing.T, hub *natsbus.Hub, log ...slog.Handler) *coordinator {
 	go func() {
 		done <- lead.Run(ctx, lead.Config{
 			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
-			Books: books.Config{Lease: 3 * time.Second}, Desk: c.desk, Log: slog.New(log[0]), Tail: 20,
+			Books: books.Config{Lease: lease}, Desk: c.desk, Log: slog.New(log[0]), Tail: 20,
 		})
 	}()
 	c.http = httptest.NewServer(c.desk.Handler())
@@ -96,9 +100,9 @@ func TestAStandbyTakesOverWithTheBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	first := start(t, &srv.Hub)
+	first := start(t, &srv.Hub, held)
 	first.leads(t)
-	second := start(t, &srv.Hub)
+	second := start(t, &srv.Hub, held)
 	const job = "id: train\ncpu: 2\nrun: 1h\n"
 	if code := first.submit(t, job); code != http.StatusOK {
 		t.Fatalf("submit: %d", code)
@@ -134,7 +138,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 	}
 	t.Cleanup(srv.Close)
 	log := make(lines, 1000)
-	first := start(t, &srv.Hub, slog.NewTextHandler(log, nil))
+	first := start(t, &srv.Hub, 3*time.Second, slog.NewTextHandler(log, nil))
 	first.leads(t)
 	job := func(i int) string { return fmt.Sprintf("id: train-%d\ncpu: 2\nrun: 1h\n", i) }
 	jobs := 0
@@ -154,7 +158,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 		jobs++
 	}
 	first.end()
-	second := start(t, &srv.Hub)
+	second := start(t, &srv.Hub, held)
 	second.leads(t)
 	for i := range jobs {
 		if code := second.submit(t, job(i)); code != http.StatusOK {
@@ -173,7 +177,7 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	c := start(t, &srv.Hub)
+	c := start(t, &srv.Hub, held)
 	c.leads(t)
 	port, err := srv.Join(t.Context(), "agent/oslo")
 	if err != nil {

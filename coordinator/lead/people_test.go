@@ -29,7 +29,7 @@ func TestALooseningTakesTwoTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, &srv.Hub)
+	c := start(t, &srv.Hub, held)
 	c.desk.Know([]desk.Person{adaLine, benLine})
 	c.leads(t)
 	ask := func(token, path, body string, want int) (text string) {

@@ -33,7 +33,7 @@ func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
 // read returns the first so many messages of a notebook.
 func read(t *testing.T, n *Notebook, want int) (all []protocol.Message) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	if want == 0 {
 		stop()

@@ -74,13 +74,13 @@ func isShown(of []protocol.Message) string {
 // until waits for what happens at the server.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 6000 {
 		if so() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("not in 20 s: %s", what)
+	t.Fatalf("not in a minute: %s", what)
 }
 
 func open(b *webtest.Tab, address string) {

@@ -304,7 +304,7 @@ func TestThePageChangesNothing(t *testing.T) {
 // positions.
 func listen(t *testing.T, address, after string, want int) (ids []uint64) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if after != "" {
@@ -336,17 +336,17 @@ func listen(t *testing.T, address, after string, want int) (ids []uint64) {
 func TestTheFeedGoesOnAfterARestart(t *testing.T) {
 	day := diarytest.Day(40, 10*time.Minute)
 	w := newWire(day[:len(day)/3]...)
-	serve := func() (*httptest.Server, func()) {
+	serve := func(beat time.Duration) (*httptest.Server, func()) {
 		ctx, stop := context.WithCancel(context.Background())
 		run := follow.Start(ctx, w.source, nil)
-		s := httptest.NewServer(New(run, Options{Live: true, Beat: 10 * time.Millisecond}))
+		s := httptest.NewServer(New(run, Options{Live: true, Beat: beat}))
 		return s, func() { stop(); <-run.Over(); s.CloseClientConnections(); s.Close() }
 	}
-	s, stop := serve()
+	s, stop := serve(10 * time.Millisecond)
 	ids := listen(t, s.URL+"/events?after=0", "", 5)
 	stop()
 	w.say(day[len(day)/3:]...)
-	s, stop = serve()
+	s, stop = serve(time.Minute) // for so long it is waited for what was said before to be read again
 	defer stop()
 	rest := listen(t, s.URL+"/events?after=0", fmt.Sprint(ids[len(ids)-1]), 45)
 	ids = append(ids, rest...)
@@ -400,8 +400,10 @@ func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
 	if _, text := get(t, s.URL+"/events?after=100000", nil); !strings.HasSuffix(text, "event: other\ndata: {}\n\n") {
 		t.Errorf("the feed says %q", text)
 	}
+	patient := httptest.NewServer(New(run, Options{Live: true, Beat: time.Minute}))
+	defer func() { patient.CloseClientConnections(); patient.Close() }()
 	told := make(chan []uint64)
-	go func() { told <- listen(t, s.URL+"/events?after=30", "", 3) }()
+	go func() { told <- listen(t, patient.URL+"/events?after=30", "", 3) }()
 	w.say(day[10:]...)
 	if ids := <-told; len(ids) != 3 || ids[0] <= 30 {
 		t.Errorf("after 30 of %d the feed says %v", len(day), ids)

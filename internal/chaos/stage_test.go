@@ -199,7 +199,7 @@ func (s *stage) must(err error) {
 
 func (s *stage) reachable(port int) {
 	s.Helper()
-	for range 400 {
+	for range 1200 {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			_ = c.Close()

@@ -194,7 +194,7 @@ func TestABusThatIsSlowForSomeChangesNothing(t *testing.T) {
 
 func TestABusThatLosesAMessageIsAnError(t *testing.T) {
 	h := &hub{Hub: new(membus.Hub), lose: func(m protocol.Message) bool { return m.From == "agent/c" && m.Seq == 2 }}
-	_, err := Run(t.Context(), h, talk(), Config{Start: noon, Wait: 50 * time.Millisecond})
+	_, err := Run(t.Context(), h, talk(), Config{Start: noon, Wait: 2 * time.Second})
 	if err == nil || !strings.Contains(err.Error(), "heard 0 of 1") {
 		t.Errorf("error %v, want who heard how many of how many", err)
 	}

@@ -142,11 +142,13 @@ func TestFaultsAreSaid(t *testing.T) {
 			t.Errorf("%s: %v, %v; want an error with %q", name, got, err, tc.want)
 		}
 	}
-	slow, _ := server(t, func(url.Values) (int, string) { time.Sleep(200 * time.Millisecond); return 200, good })
+	late := make(chan struct{})
+	slow, _ := server(t, func(url.Values) (int, string) { <-late; return 200, good })
 	m := newMeter(t, Config{URL: slow, Cards: true, Client: &http.Client{Timeout: 20 * time.Millisecond}})
 	if _, err := m.Cards(t.Context(), run); err == nil {
 		t.Error("an answer that is too late counts")
 	}
+	close(late)
 	if _, err := newMeter(t, Config{URL: "http://127.0.0.1:1", Cards: true}).Cards(t.Context(), run); err == nil {
 		t.Error("nobody is there, and answers")
 	}

@@ -49,7 +49,7 @@ func Browse(t *testing.T, origin string) *Tab {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	b := &Tab{t: t, ctx: ctx, Origin: origin}
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
@@ -106,7 +106,7 @@ func (b *Tab) Do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // Is waits until an expression holds.
 func (b *Tab) Is(what, expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingTimeout(time.Minute))); err != nil {
 		b.t.Fatalf("%s: %v; the page: %v", what, err, b.complaints())
 	}
 }
