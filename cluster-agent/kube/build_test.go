@@ -424,3 +424,33 @@ func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
 		}
 	}
 }
+
+// Each pod of a Workflow is of one of its templates: what they ask for is not to be had at
+// once.
+func TestGPUsOfStepsOneAfterTheOtherAreNotAddedUp(t *testing.T) {
+	eval := `{"name":"eval","container":{"image":"i","resources":{"limits":{"nvidia.com/gpu":"1"}}}},`
+	text := strings.Replace(strings.Replace(objects[7].text, `"templates":[`, `"templates":[`+eval, 1), `"parallelism":2`, `"parallelism":1`, 1)
+	for sharing, want := range map[Sharing]string{Plugin: "", HAMi: "", GPUShare: "memory of one device", DRA: "cannot carry device claims"} {
+		h := New(Config{Site: "oslo", Sharing: sharing})
+		u, _, err := h.build(launchOf(text, 2))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", sharing, err, want)
+		}
+		if got, _ := json.Marshal(u); err == nil && (!strings.Contains(string(got), `"nvidia.com/gpu":"1"`) || !strings.Contains(string(got), `"nvidia.com/gpu":"2"`)) {
+			t.Errorf("%s: built %s", sharing, got)
+		}
+		if _, _, err := h.build(launchOf(text, 1)); err == nil {
+			t.Errorf("%s: two GPUs are taken for one", sharing)
+		}
+	}
+	plain := strings.ReplaceAll(text, `"nvidia.com/gpu":"2"`, `"nvidia.com/gpu":"1"`)
+	l := launchOf(plain, 1)
+	l.Job.Share, l.Job.GPUMemory = 250, 20_000
+	if _, _, err := New(Config{Site: "oslo", Sharing: GPUShare}).build(l); err != nil {
+		t.Errorf("two steps with a share each: %v", err)
+	}
+	none := strings.ReplaceAll(plain, `"nvidia.com/gpu":"1"`, `"cpu":"1"`)
+	if _, _, err := New(Config{Site: "oslo", Sharing: DRA}).build(launchOf(none, 0)); err != nil {
+		t.Errorf("a Workflow without GPUs, by claims: %v", err)
+	}
+}

@@ -36,7 +36,7 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 	asked, pods := int64(0), int64(0)
 	for _, t := range all {
 		pods += t.count
-		asked += t.count * gpusOf(t.spec)
+		asked += t.count * t.gpus()
 	}
 	switch {
 	case l.Job.GPUs == 0 && asked > 0:
@@ -60,8 +60,10 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 	}
 	for _, t := range all {
 		merge(t.meta, "annotations", map[string]string{NoteMilli: strconv.FormatInt(int64(l.Job.Share), 10), NoteMemory: strconv.FormatInt(int64(l.Job.GPUMemory), 10)})
-		if err := h.translate(l, t); err != nil {
-			return err
+		for _, spec := range t.parts() {
+			if err := h.translate(l, spec, t.steps != nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -94,14 +96,15 @@ func gpus(c map[string]any) int64 {
 	return 0
 }
 
-// translate turns whole GPUs by device plugin into the site's way.
-func (h *Hands) translate(l protocol.Launch, t template) error {
+// translate turns whole GPUs by device plugin into the site's way, in a pod's spec or in
+// that of a Workflow's step.
+func (h *Hands) translate(l protocol.Launch, spec map[string]any, step bool) error {
 	total, holders := int64(0), 0
-	early := containers(t.spec, "initContainers")
+	early := containers(spec, "initContainers")
 	if h.cfg.Sharing != Plugin && slices.ContainsFunc(early, func(c map[string]any) bool { return gpus(c) > 0 }) {
 		return errors.New("only a site that gives whole GPUs by device plugin gives them to init containers; ask for them in the others")
 	}
-	for _, c := range slices.Concat(early, containers(t.spec, "containers")) {
+	for _, c := range slices.Concat(early, containers(spec, "containers")) {
 		n := gpus(c)
 		if n == 0 {
 			continue
@@ -142,10 +145,10 @@ func (h *Hands) translate(l protocol.Launch, t template) error {
 	if holders > 1 {
 		return errors.New("with device claims, the GPUs of a pod belong to one container")
 	}
-	if _, ok := t.spec["schedulerName"]; !ok {
+	if step {
 		return errors.New("a Workflow cannot carry device claims; this site gives GPUs by claim only")
 	}
-	t.spec["resourceClaims"] = []any{map[string]any{"name": claimName, "resourceClaimTemplateName": templateName(l, total)}}
+	spec["resourceClaims"] = []any{map[string]any{"name": claimName, "resourceClaimTemplateName": templateName(l, total)}}
 	return nil
 }
 

@@ -15,6 +15,23 @@ type template struct {
 	meta  map[string]any // labels and annotations
 	spec  map[string]any // of the pod
 	count int64
+	steps []map[string]any // of a Workflow, whose spec is all of them: each pod is of one
+}
+
+// parts are the specs of which a pod has one.
+func (t template) parts() []map[string]any {
+	if t.steps != nil {
+		return t.steps
+	}
+	return []map[string]any{t.spec}
+}
+
+// gpus is the most that a pod asks for by device plugin.
+func (t template) gpus() (most int64) {
+	for _, spec := range t.parts() {
+		most = max(most, gpusOf(spec))
+	}
+	return most
 }
 
 // templates returns the pod templates of an object.
@@ -106,10 +123,12 @@ func child(m map[string]any, name string) map[string]any {
 func workflow(object map[string]any) ([]template, error) {
 	spec := child(object, "spec")
 	var containers, early []any
+	var steps []map[string]any
 	list, _ := spec["templates"].([]any)
 	for _, t := range list {
 		more, first := step(t)
 		containers, early = append(containers, more...), append(early, first...)
+		steps = append(steps, map[string]any{"containers": more, "initContainers": first})
 	}
 	if len(containers) == 0 {
 		return nil, fmt.Errorf("a Workflow without a template that has a container")
@@ -119,7 +138,7 @@ func workflow(object map[string]any) ([]template, error) {
 	}
 	view := map[string]any{"containers": containers, "initContainers": early}
 	spec["schedulerName"] = Scheduler
-	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"])}}, nil
+	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"]), steps: steps}}, nil
 }
 
 // step returns the containers of one template of a Workflow, of which each pod is made,
