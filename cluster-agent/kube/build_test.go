@@ -454,3 +454,15 @@ func TestGPUsOfStepsOneAfterTheOtherAreNotAddedUp(t *testing.T) {
 		t.Errorf("a Workflow without GPUs, by claims: %v", err)
 	}
 }
+
+// Who asks for GPUs nowhere has them in the only container that there is.
+func TestAWorkflowOfSeveralStepsSaysWhichHaveTheGPUs(t *testing.T) {
+	const dag, step = `{"name":"all","dag":{"tasks":[]}}`, `{"container":{"image":"i"}}`
+	for steps, want := range map[string]bool{step: true, dag + "," + step: true, step + "," + step: false} {
+		text := `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":1,"templates":[` + steps + `]}}`
+		_, _, err := New(Config{Site: "oslo", Sharing: Plugin}).build(launchOf(text, 2))
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "which of its 2 templates") {
+			t.Errorf("%s: %v", steps, err)
+		}
+	}
+}

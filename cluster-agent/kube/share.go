@@ -49,6 +49,8 @@ func (h *Hands) share(l protocol.Launch, all []template) error {
 		return errors.New("this site has whole GPUs only; a share needs device claims, HAMi or GPU-share")
 	case asked == 0 && pods != 1:
 		return fmt.Errorf("which of %d pods get the GPUs? ask for %s in their containers", pods, pluginGPU)
+	case asked == 0 && len(all[0].parts()) > 1:
+		return fmt.Errorf("which of its %d templates get the GPUs? ask for %s in their containers", len(all[0].parts()), pluginGPU)
 	case asked == 0:
 		c := containers(all[0].spec, "containers")
 		if len(c) == 0 {

@@ -128,7 +128,9 @@ func workflow(object map[string]any) ([]template, error) {
 	for _, t := range list {
 		more, first := step(t)
 		containers, early = append(containers, more...), append(early, first...)
-		steps = append(steps, map[string]any{"containers": more, "initContainers": first})
+		if len(more) > 0 { // it is not of other steps
+			steps = append(steps, map[string]any{"containers": more, "initContainers": first})
+		}
 	}
 	if len(containers) == 0 {
 		return nil, fmt.Errorf("a Workflow without a template that has a container")
