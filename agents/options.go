@@ -110,13 +110,21 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		if p.agent.cfg.Habit.Idle {
 			idle = p.agent.fleet.Share(j, w.Model)
 		}
+		opening := protocol.Time(0) // from there back to where it was looked for there is none
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
 			at := fleet.Place{}
 			if t == p.now {
 				at = place
 			}
-			if t > earliest && (j.GPUs > 1 || t.Add(run+firm) > j.Deadline) && !p.opens(j, w.Model, t, run) {
-				continue
+			if t > earliest && (j.GPUs > 1 || t.Add(run+firm) > j.Deadline) {
+				if t > opening {
+					if opening, ok = p.agent.fleet.Opening(p.now, j, w.Model, t, run); !ok {
+						break // nor is there later
+					}
+				}
+				if t < opening {
+					continue
+				}
 			}
 			if o := p.price(j, w, t, run, idle, at); better(o, best[t]) {
 				best[t] = o
@@ -131,15 +139,9 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 }
 
 // firm is how long before its deadline a job may be planned to end for its room
-// to be looked for node by node: by then the market has a site keep it.
+// to be looked for node by node: by then the market has a site keep it. So it is for
+// jobs of several GPUs: of them the sum of what is free says nothing.
 const firm = 2 * time.Hour
-
-// opens reports whether a job could start at t on a node that is kept for nobody
-// else then. For jobs of several GPUs the sum of what is free says nothing.
-func (p *pricing) opens(j protocol.Job, model string, t protocol.Time, run time.Duration) bool {
-	at, ok := p.agent.fleet.Opening(p.now, j, model, t, run)
-	return ok && at == t
-}
 
 // price says what it takes to run j one way from a start on. Idle is its share of
 // what its node draws for being awake.

@@ -23,14 +23,16 @@ type keep struct {
 // the one that is busy longest. Where that is too late, room counts that is kept
 // for jobs which have more time. False if the job never finds room.
 func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
-	start, best := f.opening(now, j, model, at, run)
+	start, best := f.opening(now, j, model, at, run, false)
 	return start, best >= 0
 }
 
-func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, best int) {
-	start, best = f.first(now, j, model, at, run, nil)
+// opening returns the opening and its node; where it does not matter which, any of those
+// that have room at once.
+func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
+	start, best = f.first(now, j, model, at, run, which, nil)
 	if best >= 0 && start > at && (!j.Deferrable || start > Latest(j, run)) {
-		if t, i := f.first(now, j, model, at, run, firmer(now, j, run)); t < start {
+		if t, i := f.first(now, j, model, at, run, which, firmer(now, j, run)); t < start {
 			return t, i
 		}
 	}
@@ -58,12 +60,15 @@ func due(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
 	return Latest(j, run)
 }
 
-func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, counts firm) (start protocol.Time, best int) {
+func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool, counts firm) (start protocol.Time, best int) {
 	best = -1
 	own, aside := f.keptOn(j.ID), f.standby()
 	var busy protocol.Time
 	for i := range f.nodes {
 		n := &f.nodes[i]
+		if best >= 0 && start == at && !which {
+			break
+		}
 		if n.gone || n.closed || !n.serves(j, model) {
 			continue
 		}
@@ -180,7 +185,7 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 // that is. A job has at most one place set aside.
 func (f *Fleet) Keep(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (from protocol.Time, ok bool) {
 	f.Free(j.ID)
-	from, best := f.opening(now, j, model, at, run)
+	from, best := f.opening(now, j, model, at, run, true)
 	if best < 0 {
 		return 0, false
 	}
