@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 	"time"
 )
@@ -246,5 +247,39 @@ func BenchmarkQuote(b *testing.B) {
 				b.ReportMetric(float64(best.Nanoseconds())/batch, "best-ns/quote")
 			})
 		}
+	}
+}
+
+// Whoever submits jobs of which no two are alike keeps no site busy with what it
+// expects: bringing it up to them takes some passes over its tables, and not one for
+// each kind of job.
+func TestATargetOfManyKindsIsMadeInAFewPasses(t *testing.T) {
+	c, err := New(Config{}, []Node{{CPU: 128_000, Memory: 1 << 20, GPUs: 8}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var classes []Class
+	for i := range int64(700) {
+		classes = append(classes, Class{Request: Request{CPU: 1000 + i*7919%60_000, GPUs: 1, Milli: 1 + i*619%999}, Count: 1})
+	}
+	quickest := func(f func()) time.Duration {
+		least := time.Duration(math.MaxInt64)
+		for range 5 {
+			began := time.Now()
+			f()
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	made := quickest(func() { c.retarget(classes) })
+	table, sum := slices.Clone(c.target.weight), int64(0)
+	pass := quickest(func() {
+		for i := range table {
+			table[i]++
+			sum += table[i]
+		}
+	})
+	if made > 60*pass {
+		t.Errorf("a target of %d kinds is made in %v, %d passes of %v over its table; want a few", len(classes), made, made/pass, pass)
 	}
 }

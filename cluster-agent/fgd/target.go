@@ -197,20 +197,35 @@ func (c *Cluster) tables() {
 			if !allow.has(uint8(m)) {
 				continue
 			}
-			for b := first; b < t.buckets; b++ {
-				at := m*t.buckets + b
-				if k.GPUs == 1 {
-					for l := int(t.level[k.Milli]); l < t.levels; l++ {
-						t.weight[at*t.levels+l] += k.Count
-					}
-					continue
-				}
-				t.several = true
-				for idle := k.GPUs; idle <= MaxGPUs; idle++ {
-					t.multi[at*(MaxGPUs+1)+idle] += whole * int64(idle) * k.Count
-				}
+			at := m*t.buckets + first
+			if k.GPUs == 1 {
+				t.weight[at*t.levels+int(t.level[k.Milli])] += k.Count
+				continue
 			}
+			t.several = true
+			t.multi[at*(MaxGPUs+1)+k.GPUs] += k.Count
 		}
+	}
+	for m := range models {
+		above(t.weight[m*t.buckets*t.levels:(m+1)*t.buckets*t.levels], t.levels)
+		above(t.multi[m*t.buckets*(MaxGPUs+1):(m+1)*t.buckets*(MaxGPUs+1)], MaxGPUs+1)
+	}
+	for i := range t.multi {
+		t.multi[i] *= whole * int64(i%(MaxGPUs+1))
+	}
+}
+
+// above adds to each cell of a table with so many columns what stands before it in
+// its row and in the rows before: what fits into less fits into more. A pass for each
+// class would take seconds where no two jobs are alike.
+func above(table []int64, columns int) {
+	for i := range table {
+		if i%columns > 0 {
+			table[i] += table[i-1]
+		}
+	}
+	for i := columns; i < len(table); i++ {
+		table[i] += table[i-columns]
 	}
 }
 
