@@ -85,7 +85,7 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, run := range []string{lastRun, "a run"} {
 		_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
-		said := regexp.MustCompile(`gridbid why (\S+)(?: --run "(.*)")? --policy (\S+)`).FindStringSubmatch(talk)
+		said := regexp.MustCompile(`gridbid why (\S+)(?: --run '(.*)')? --policy (\S+)`).FindStringSubmatch(talk)
 		if err != nil || said == nil {
 			t.Fatalf("replay: %v\n%s", err, talk)
 		}
