@@ -67,6 +67,9 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 			return st.Done(now)
 		},
 	})
+	if errors.Is(err, replay.ErrLate) {
+		err = fmt.Errorf("%w: of %d jobs under %s %d have ended: take fewer jobs, or more nodes", err, len(s.Jobs), policy, st.submitter.Ended())
+	}
 	if err != nil {
 		return res, err
 	}

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +80,22 @@ func TestEveryPolicyPlaysADayThatAddsUp(t *testing.T) {
 				t.Errorf("%s placed %d of %d jobs", policy, x.Placed, len(s.Jobs))
 			}
 		})
+	}
+}
+
+// Who asks for more than his machines can do in weeks is told which policy left what
+// undone.
+func TestADayThatTakesWeeksSaysWhatIsLeft(t *testing.T) {
+	s := small(24)
+	s.Sites = s.Sites[:1]
+	s.Sites[0].Nodes = s.Sites[0].Nodes[:1]
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		j.Home, j.GPUs, j.Share, j.Run = s.Sites[0].Name, 4, 1000, 24*time.Hour
+		j.Deadline = j.Arrival.Add(48 * time.Hour)
+	}
+	_, err := Play(t.Context(), s, "home-fifo", new(membus.Hub), Options{})
+	if err == nil || !strings.Contains(err.Error(), "of 24 jobs under home-fifo 1") || !strings.Contains(err.Error(), "take fewer jobs, or more nodes") {
+		t.Errorf("24 days of work on one node: %v; want how much is done, and what to do", err)
 	}
 }

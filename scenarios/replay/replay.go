@@ -12,6 +12,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -32,6 +33,9 @@ type Config struct {
 	Pace   func(now protocol.Time)      // called before each instant
 	Wait   time.Duration                // for a message on the bus; default 30s
 }
+
+// ErrLate is a replay that is not done by the latest time.
+var ErrLate = errors.New("not done")
 
 // waves bounds how often parties may answer one another within an instant.
 const waves = 100_000
@@ -97,7 +101,7 @@ func (r *run) play(ctx context.Context) error {
 		case next == 0:
 			return nil
 		case next > r.cfg.Latest && r.cfg.Latest != 0:
-			return fmt.Errorf("replay: not done by %v; the next thing due is at %v", r.cfg.Latest, next)
+			return fmt.Errorf("replay: %w by %v; the next thing due is at %v", ErrLate, r.cfg.Latest, next)
 		}
 		now = max(next, now+1)
 	}
