@@ -110,12 +110,12 @@ func (p *problem) addPool(site string, room protocol.Room, known *prices) {
 	p.sums[len(p.sums)-1].accumulate(&q.price)
 }
 
-// valueAt returns v[i], or the last value beyond the end.
+// valueAt returns v[i], or the last value beyond the end, and the first before the begin.
 func valueAt[N ~int64](v []N, i int) N {
 	if len(v) == 0 {
 		return 0
 	}
-	return v[min(i, len(v)-1)]
+	return v[max(0, min(i, len(v)-1))]
 }
 
 // scale makes a cost dearer by trust. A negative cost is an income, and a site

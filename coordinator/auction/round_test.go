@@ -168,3 +168,19 @@ func TestARoundIsDecidedTheSameInAnyOrder(t *testing.T) {
 		}
 	})
 }
+
+// Whoever makes rounds of a ledger again clears them at whatever instants it names.
+func TestARoundBeforeAndAfterAllTimeIsCleared(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRound(t, 4)
+		r.Now = rapid.SampledFrom([]protocol.Time{math.MinInt64, math.MinInt64 + 1, -1 << 62, -1, 0, 1 << 53, 1 << 62, math.MaxInt64}).Draw(t, "now")
+		for _, s := range r.Sites {
+			for i := range s.Room {
+				s.Room[i].Slot = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Hour}).Draw(t, "slot")
+			}
+		}
+		if out := New(Config{}).Clear(r); len(out.Decisions) != len(r.Lots) {
+			t.Fatalf("%d decisions on %d lots", len(out.Decisions), len(r.Lots))
+		}
+	})
+}
