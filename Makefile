@@ -23,7 +23,7 @@ help:
 ## test: all that must hold: format, vet, every test
 .PHONY: test
 test: lint
-	$(GO) test -timeout 8m ./...
+	$(GO) test -timeout 25m ./...
 
 ## check: what to run before a commit: test, and the race detector where there are goroutines
 .PHONY: check
@@ -40,7 +40,7 @@ lint:
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)
 .PHONY: race
 race:
-	$(GO) test -race -timeout 8m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./coordinator/lead ./coordinator/desk ./cluster-agent/feed ./scenarios/replay
+	$(GO) test -race -timeout 25m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./coordinator/lead ./coordinator/desk ./cluster-agent/feed ./scenarios/replay
 
 ## build: the binaries, in bin/
 .PHONY: build
