@@ -33,7 +33,7 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 		t.Skip("no -chaos; make chaos runs it")
 	}
 	s := newStage(t)
-	s.wait("a coordinator leads and knows its sites", 2*time.Minute, func() bool {
+	s.wait("a coordinator leads and knows its sites", 5*time.Minute, func() bool {
 		var sites []board.Site
 		i := s.leader()
 		if i < 0 {
@@ -152,7 +152,7 @@ func (s *stage) judge(jobs []string) {
 	for _, p := range append(s.coordinators, s.sites...) {
 		p.kill()
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.Context(), 3*time.Minute)
 	defer cancel()
 	text := natsbus.Access{URL: s.fed.URL(), CA: "ca.pem", Seed: "coordinator.nk"}.Under(filepath.Join(s.dir, "fed", "coordinator"))
 	hub, err := natsbus.Open(text)

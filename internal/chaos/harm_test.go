@@ -85,8 +85,8 @@ func (h *harm) measure(name string, undone, done time.Time, well func(time.Time)
 	}
 	time.Sleep(time.Until(from))
 	for ; !well(from); time.Sleep(50 * time.Millisecond) {
-		if time.Since(from) > time.Minute {
-			h.Errorf("%s: not got over in a minute", name)
+		if time.Since(from) > 3*time.Minute { // what is wanted is seconds; a busy machine may be late
+			h.Errorf("%s: not got over in three minutes", name)
 			return
 		}
 	}

@@ -98,11 +98,7 @@ var names = []string{"hydro-north", "wind-coast", "solar-south", "coal-plains"}
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	free, err := ports.Free(9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{T: t, dir: t.TempDir(), ports: free}
+	s := &stage{T: t, dir: t.TempDir()}
 	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/coordinator", "github.com/gridbid/gridbid/cluster-agent")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -111,6 +107,9 @@ func newStage(t *testing.T) *stage {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build nats-server: %v\n%s", err, out)
 	}
+	free, err := ports.Free(9) // now: in the minutes that a build takes others would choose them, too
+	s.must(err)
+	s.ports = free
 	fed, err := federation.Init(filepath.Join(s.dir, "fed"), federation.Setup{
 		Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: s.ports[0], LeafPort: s.ports[1], Route: s.ports[2],
 	}, time.Now())
