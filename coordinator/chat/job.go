@@ -342,7 +342,7 @@ func (l *Log) ahead(q question.Query, a *Answer) {
 		site = d.Site
 	}
 	if r.Run != nil {
-		until = r.Run.Started
+		until = min(r.Run.Started, until) // it may be to start after the record
 	}
 	if site == "" {
 		a.say("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", name(r.Job.ID))

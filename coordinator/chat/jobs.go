@@ -183,8 +183,13 @@ func (l *Log) count(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
 	n := 0
 	by := make(map[string]int)
+	planned := 0
 	for _, r := range l.records() {
-		if concerns(q, r) && within(q, r.Job.Arrival) {
+		there := q.Site == "" || slices.ContainsFunc(stints(r), func(x stint) bool { return x.run.Site == q.Site })
+		if there && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && within(q, r.Job.Arrival) {
+			if r.Run != nil && r.Run.Planned {
+				planned++
+			}
 			states[string(r.State)]++
 			by[key(q, r)]++
 			d := l.deciding(r)
@@ -208,6 +213,8 @@ func (l *Log) count(q question.Query, a *Answer) {
 	switch {
 	case n == 0:
 		a.say("%s.", all)
+	case q.Site != "" && planned > 0: // it may not have begun
+		a.say("%s %s at %s or %s: %s.", all, map[bool]string{true: "is", false: "are"}[n == 1], name(q.Site), map[bool]string{true: "was", false: "were"}[n == 1], phrase.List(parts))
 	case q.Site != "":
 		a.say("%s ran at %s: %s.", all, name(q.Site), phrase.List(parts))
 	default:

@@ -45,3 +45,14 @@ func TestWhereAJobWasBeforeIsNotDenied(t *testing.T) {
 	s.award("lyon", 2, j, option(0, 2, 50), "l1", []int{0, 1}, time.Hour)
 	holds(t, s.log(), "why did train-1 run at oslo", "oslo declined: it was evicted", "did not")
 }
+
+// What a site accepted has not run there by that, and a part that was paused has.
+func TestWhatIsToRunIsNotCountedAsRun(t *testing.T) {
+	s, _ := unanswered()
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now.Add(8 * time.Hour)})
+	holds(t, s.log(), "how many jobs ran at oslo", "1 job is at oslo or was: 1 awarded", "ran at")
+	l := paused().log()
+	holds(t, l, "how many jobs ran at lyon", "1 job ran at lyon: 1 ended", "")
+	holds(t, l, "how many jobs ran at oslo", "2 jobs ran at oslo: 1 ended and 1 waiting", "")
+	holds(t, s.log(), "what is ahead of train-1", "0 jobs held GPUs at oslo at 13 Apr 11:59:59", "20:00")
+}
