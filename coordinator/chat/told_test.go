@@ -56,3 +56,40 @@ func TestWhatIsToRunIsNotCountedAsRun(t *testing.T) {
 	holds(t, l, "how many jobs ran at oslo", "2 jobs ran at oslo: 1 ended and 1 waiting", "")
 	holds(t, s.log(), "what is ahead of train-1", "0 jobs held GPUs at oslo at 13 Apr 11:59:59", "20:00")
 }
+
+// What started as early as any site offered did not wait, and what another coordinator
+// awarded was priced by nobody here: neither is told as a saving.
+func TestOnlyWaitingSavesByWaiting(t *testing.T) {
+	s, j := &stage{now: noon}, task("train-1", "vision")
+	s.hello("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(1, j)
+	s.offer("lyon", 1, "train-1", "", option(0, 1, 50))
+	s.offer("oslo", 1, "train-1", "", option(0, 3, 90), option(time.Hour, 1, 95))
+	held := *s
+	s.award("oslo", 1, j, option(0, 3, 90), "o1", []int{0, 1}, time.Hour)
+	l := s.log()
+	holds(t, l, "what did waiting save for train-1", "Job train-1 did not wait for a later start than the earliest that was offered", "saved job")
+	if a := l.Ask("what did waiting save"); figure(t, a, "run", "saved-cost") != 0 || figure(t, a, "run", "saved-carbon") != 0 {
+		t.Errorf("%q", a.Text)
+	}
+	held.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	held.award("oslo", 7, j, option(time.Hour, 1, 50), "o1", []int{0, 1}, time.Hour)
+	holds(t, held.log(), "what did waiting save for train-1", "That is not known: the round of its award is not in this record", "saved job")
+	if a := held.log().Ask("what did waiting save"); figure(t, a, "run", "jobs") != 0 {
+		t.Errorf("%q; want nothing of an award whose prices nobody knows", a.Text)
+	}
+}
+
+// More is not told as less by a sign.
+func TestNothingIsSavedBelowNothing(t *testing.T) {
+	s, j := &stage{now: noon}, task("train-1", "vision")
+	s.hello("oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.call(1, j)
+	s.offer("oslo", 1, "train-1", "", option(time.Hour, 2, 60), option(0, 1, 50))
+	s.award("oslo", 1, j, option(time.Hour, 2, 60), "o1", []int{0, 1}, time.Hour)
+	l := s.log()
+	holds(t, l, "what did waiting save for train-1", "Waiting saved job train-1 nothing: what it got in the end cost $0.0110 more, and 0.0100 kg of carbon more.", " -")
+	holds(t, l, "what did waiting save", "Over 1 job, waiting saved nothing: it took 0.0100 kg of carbon more, and cost $0.0110 more, delay and lateness included.", " -")
+}

@@ -152,15 +152,34 @@ func (l *Log) immediate(q question.Query, a *Answer) {
 	a.say("It was awarded %s from %s for %s.", name(m.site), phrase.Clock(won.Start), phrase.Dollars(won.Terms.Total()))
 }
 
-// saving returns what the awarded option was cheaper than the earliest start. The last
-// award of a job that was paused is of its rest alone.
+// saving returns what the awarded option was cheaper than the earliest start; nothing
+// if it starts as early. The last award of a job that was paused is of its rest alone,
+// and what an award of another coordinator cost is not known.
 func (l *Log) saving(r record.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
 	d := r.Award()
 	p, _, h, found := soonest(r)
-	if d == nil || !found || len(r.Parts) > 0 {
+	switch {
+	case d == nil || !found || len(r.Parts) > 0 || !l.about(r, number(*d)).met:
 		return 0, 0, 0, 0, false
+	case waitless(r):
+		return 0, 0, h.Decision.Said.Seq, d.Said.Seq, true
 	}
 	return p.Terms.Total() - d.Option.Terms.Total(), p.Carbon - d.Option.Carbon, h.Decision.Said.Seq, d.Said.Seq, true
+}
+
+// waitless reports whether a job was awarded a start as early as any that was offered
+// first.
+func waitless(r record.JobRecord) bool {
+	p, _, _, ok := soonest(r)
+	return ok && r.Award() != nil && r.Award().Option.Start <= p.Start
+}
+
+// fewer says how much carbon was saved, be it less than nothing.
+func fewer(c protocol.Milligrams) string {
+	if c < 0 {
+		return kg(-c) + " of carbon more"
+	}
+	return kg(c) + " of carbon less"
 }
 
 // saved says what waiting saved, of one job or of all.
@@ -173,12 +192,18 @@ func (l *Log) saved(q question.Query, a *Answer) {
 		switch {
 		case len(r.Parts) > 0:
 			a.say("That is not known: job %s was paused, and its parts were sold one by one.", name(r.Job.ID))
+		case r.Award() != nil && !l.about(r, number(*r.Award())).met:
+			a.say("That is not known: the round of its award is not in this record.")
 		case !ok:
 			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
-		case cost >= 0:
+		case waitless(r):
+			a.say("Job %s did not wait for a later start than the earliest that was offered, so waiting saved it nothing.", name(r.Job.ID))
+		case cost >= 0 && carbon >= 0:
 			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), phrase.Dollars(cost), kg(carbon))
+		case cost >= 0:
+			a.say("Waiting saved job %s %s, and took %s of carbon more.", name(r.Job.ID), phrase.Dollars(cost), kg(-carbon))
 		default:
-			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s of carbon less.", name(r.Job.ID), phrase.Dollars(-cost), kg(carbon))
+			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s.", name(r.Job.ID), phrase.Dollars(-cost), fewer(carbon))
 		}
 		if ok {
 			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
@@ -202,9 +227,14 @@ func (l *Log) saved(q question.Query, a *Answer) {
 			a.cite(award)
 		}
 	}
-	if cost >= 0 {
+	switch {
+	case cost >= 0 && carbon >= 0:
 		a.say("Over %s, waiting saved %s and %s of carbon.", phrase.Count(n, "job", "jobs"), phrase.Dollars(cost), kg(carbon))
-	} else {
+	case cost >= 0:
+		a.say("Over %s, waiting saved %s, and took %s of carbon more.", phrase.Count(n, "job", "jobs"), phrase.Dollars(cost), kg(-carbon))
+	case carbon < 0:
+		a.say("Over %s, waiting saved nothing: it took %s of carbon more, and cost %s more, delay and lateness included.", phrase.Count(n, "job", "jobs"), kg(-carbon), phrase.Dollars(-cost))
+	default:
 		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", phrase.Count(n, "job", "jobs"), kg(carbon), phrase.Dollars(-cost))
 	}
 	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
