@@ -228,6 +228,10 @@ func (l *Log) offers(q question.Query, a *Answer) {
 
 // unable lists the sites without an offer, and why.
 func (l *Log) unable(q question.Query, a *Answer) {
+	if r := l.matter(q).rec; r.Refusal != nil && q.Decision == 0 {
+		a.cite(number(*r.Refusal))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), phrase.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
+	}
 	m, ok := l.asked(q, a)
 	if !ok {
 		return
@@ -328,7 +332,7 @@ func (l *Log) advice(q question.Query, a *Answer) {
 		a.say("The earliest start offered in its first round was %s at %s, for %s.", phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()))
 	}
 	if m.rec.Job.Deferrable {
-		a.say("It may be deferred, so it waits for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
+		a.say("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
 	}
 }
 

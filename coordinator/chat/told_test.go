@@ -93,3 +93,12 @@ func TestNothingIsSavedBelowNothing(t *testing.T) {
 	holds(t, l, "what did waiting save for train-1", "Waiting saved job train-1 nothing: what it got in the end cost $0.0110 more, and 0.0100 kg of carbon more.", " -")
 	holds(t, l, "what did waiting save", "Over 1 job, waiting saved nothing: it took 0.0100 kg of carbon more, and cost $0.0110 more, delay and lateness included.", " -")
 }
+
+// Why a job was refused is told by its refusal, and not by who made it an offer.
+func TestWhyAJobWasRefusedIsTold(t *testing.T) {
+	s, _ := unanswered()
+	s.now = s.now.Add(time.Minute)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}})
+	holds(t, s.log(), "why was train-1 refused", "Job train-1 was refused at 13 Apr 12:01: it was cancelled.", "")
+	holds(t, day().log(), "why was eval-1 refused", "Job eval-1 was refused at 13 Apr 12:00:02: the job makes no sense.", "")
+}
