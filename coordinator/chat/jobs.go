@@ -53,8 +53,25 @@ func (l *Log) late(q question.Query, a *Answer) {
 		a.say("The %d latest are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
 	}
+	if n := l.overdue(q); n > 0 {
+		a.say("%d more had not ended at %s, and %s past %s deadline.", n, phrase.Clock(l.last), map[bool]string{true: "is", false: "are"}[n == 1], map[bool]string{true: "its", false: "their"}[n == 1])
+		a.figure("run", "past-deadline", int64(n), "count")
+		a.figure("run", "at", int64(l.last), "instant")
+	}
 	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
 	a.figure("run", "ended", int64(len(all)), "count")
+}
+
+// overdue counts the jobs whose deadline was in a query's window and that had not
+// ended when the record did.
+func (l *Log) overdue(q question.Query) (n int) {
+	for _, r := range l.records() {
+		open := r.State != record.Ended && r.State != record.Refused
+		if open && concerns(q, r) && within(q, r.Job.Deadline) && r.Job.Deadline < l.last {
+			n++
+		}
+	}
+	return n
 }
 
 // waits tells the spread of waiting times.

@@ -102,3 +102,17 @@ func TestWhyAJobWasRefusedIsTold(t *testing.T) {
 	holds(t, s.log(), "why was train-1 refused", "Job train-1 was refused at 13 Apr 12:01: it was cancelled.", "")
 	holds(t, day().log(), "why was eval-1 refused", "Job eval-1 was refused at 13 Apr 12:00:02: the job makes no sense.", "")
 }
+
+// A job that is past its deadline and has not ended is late by now, be it not among
+// those that ended.
+func TestJobsPastTheirDeadlineAreNotHidden(t *testing.T) {
+	l := day().log() // eval-2 and eval-3 were due at 15:00; the record ends at 16:30
+	a := l.Ask("late jobs")
+	if got := figure(t, a, "run", "past-deadline"); got != 2 || !strings.Contains(strings.Join(a.Text, " "), "2 more had not ended at 13 Apr 16:30, and are past their deadline") {
+		t.Errorf("%q; want two more", a.Text)
+	}
+	if got := figure(t, l.Ask("late jobs of vision"), "run", "past-deadline"); got != 1 {
+		t.Errorf("of vision: %d; want one", got)
+	}
+	holds(t, l, "late jobs from 12:00 to 13:00", "0 of 0 jobs", "more had")
+}
