@@ -96,7 +96,10 @@ func (l *Log) silent(q question.Query, a *Answer) {
 	}
 	a.figure("run", "rounds", int64(rounds), "count")
 	l.lastRound(q, a)
-	if len(missed) == 0 {
+	switch {
+	case rounds == 0:
+		a.say("No round was called in that time.")
+	case len(missed) == 0:
 		a.say("Every site answered all of %s in time.", phrase.Count(rounds, "round", "rounds"))
 	}
 	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}

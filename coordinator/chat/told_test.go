@@ -116,3 +116,8 @@ func TestJobsPastTheirDeadlineAreNotHidden(t *testing.T) {
 	}
 	holds(t, l, "late jobs from 12:00 to 13:00", "0 of 0 jobs", "more had")
 }
+
+// Where no round was called, nobody answered it.
+func TestNobodyAnsweredNoRound(t *testing.T) {
+	holds(t, day().log(), "silent agents from 13:30 to 13:40", "No round was called in that time.", "answered all")
+}
