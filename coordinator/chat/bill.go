@@ -403,18 +403,23 @@ func (l *Log) summary(q question.Query, a *Answer) {
 		}
 	}
 	a.say("%s late.", phrase.Count(late, "job was", "jobs were"))
-	rounds, decisions := 0, 0
+	rounds, decisions, kinds := 0, 0, make(map[string]int)
 	for _, r := range l.book.Rounds() {
 		if within(q, r.Called.At) {
 			rounds++
 		}
 	}
 	for _, id := range l.order {
-		if within(q, l.decisions[id].at) {
+		if d := l.decisions[id]; within(q, d.at) {
 			decisions++
+			kinds[d.kind]++
 		}
 	}
-	a.say("The coordinator called %s and said %s.", phrase.Count(rounds, "round", "rounds"), phrase.Count(decisions, "decision", "decisions"))
+	a.say("The coordinator called %s and said %s: %s, %s and %s.", phrase.Count(rounds, "round", "rounds"), phrase.Count(decisions, "decision", "decisions"),
+		phrase.Count(kinds["award"], "award", "awards"), phrase.Count(kinds["hold"], "hold", "holds"), phrase.Count(kinds["refuse"], "refusal", "refusals"))
+	for _, k := range []string{"award", "hold", "refuse"} {
+		a.figure("run", k+"s", int64(kinds[k]), "count")
+	}
 	a.figure("run", "late", int64(late), "count")
 	a.figure("run", "decisions", int64(decisions), "count")
 	a.figure("run", "rounds", int64(rounds), "count")

@@ -121,3 +121,10 @@ func TestJobsPastTheirDeadlineAreNotHidden(t *testing.T) {
 func TestNobodyAnsweredNoRound(t *testing.T) {
 	holds(t, day().log(), "silent agents from 13:30 to 13:40", "No round was called in that time.", "answered all")
 }
+
+func TestASummaryTellsDecisionsByKind(t *testing.T) {
+	a := day().log().Ask("how many awards were made")
+	if figure(t, a, "run", "awards") != 3 || figure(t, a, "run", "holds") != 1 || figure(t, a, "run", "refuses") != 1 || !strings.Contains(strings.Join(a.Text, " "), "said 5 decisions: 3 awards, 1 hold and 1 refusal") {
+		t.Errorf("%q", a.Text)
+	}
+}
