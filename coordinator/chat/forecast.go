@@ -99,12 +99,12 @@ func (l *Log) forecast(q question.Query, a *Answer) {
 	}
 	last, _ := s.seen(at)
 	v, _ := value(first, first.Carbon, at)
-	a.say("Of the hour from %s, %s first said %s (at %s).", phrase.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), phrase.Clock(first.at))
+	a.say("Of the hour from %s, %s first said %s%s (at %s).", phrase.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), phrase.Clock(first.at))
 	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
 	a.figure("site/"+q.Site, "first-said", int64(first.at), "instant")
 	a.figure("site/"+q.Site, "hour", int64(at.Floor(time.Hour)), "instant")
 	if w, ok := value(last, last.Carbon, at); ok {
-		a.say("It last said %s (at %s).", grams(w), phrase.Clock(last.at))
+		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), phrase.Clock(last.at))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
 		a.figure("site/"+q.Site, "said", int64(last.at), "instant")
 	}
@@ -121,6 +121,16 @@ func (l *Log) forecast(q question.Query, a *Answer) {
 		a.figure("site/"+q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh")
 		a.figure("site/"+q.Site, "price", int64(p), "microdollars-per-kwh")
 	}
+}
+
+// priced returns what an outlook says of an hour's price, to follow its carbon.
+func (a *Answer) priced(site, figure string, o outlook, at protocol.Time) string {
+	p, ok := value(o, o.Price, at)
+	if !ok {
+		return ""
+	}
+	a.figure("site/"+site, figure, int64(p), "microdollars-per-kwh")
+	return " and " + perMWh(p)
 }
 
 // firstOf returns the first outlook that reaches an hour.

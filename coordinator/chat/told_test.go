@@ -128,3 +128,8 @@ func TestASummaryTellsDecisionsByKind(t *testing.T) {
 		t.Errorf("%q", a.Text)
 	}
 }
+
+// Who asks for a forecast of the price is told it.
+func TestAForecastOfThePriceIsOfThePrice(t *testing.T) {
+	holds(t, day().log(), "price forecast for oslo at 15:00", "oslo first said 41.0 g/kWh and $95.00/MWh", "")
+}
