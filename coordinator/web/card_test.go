@@ -24,3 +24,18 @@ func TestACardOfAJobThatSaysNoTimeSaysNone(t *testing.T) {
 		}
 	}
 }
+
+// A fixed rule clears nothing, so of its rounds no cost and no bound is shown.
+func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
+	for jobs, want := range map[int]bool{0: false, 3: true} {
+		var b bytes.Buffer
+		h := record.Hearing{Decision: record.Decision{Kind: "award", Proof: protocol.Certificate{Primal: 5, Bound: 4, Jobs: jobs}}}
+		card := &diary.Card{Entry: diary.Entry{Kind: "award"}, Hearing: &h}
+		if err := pages.ExecuteTemplate(&b, "card", view{Card: card}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "no assignment costs less") != want {
+			t.Errorf("a proof over %d jobs: %s", jobs, &b)
+		}
+	}
+}
