@@ -30,7 +30,11 @@ func (l *Log) dayBefore(q question.Query, a *Answer) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
 		q.From, q.To = l.today(), l.today().Add(day)
-		a.assume("today is the day on which the last jobs came, " + date(q.From) + "; UTC")
+		if l.live {
+			a.assume("today is " + date(q.From) + "; UTC")
+		} else {
+			a.assume("today is the day on which the last jobs came, " + date(q.From) + "; UTC")
+		}
 	}
 	if q.To.Sub(q.From) > day {
 		a.Kind = "refused"

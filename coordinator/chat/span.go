@@ -56,11 +56,12 @@ func widen(first, last *protocol.Time, at protocol.Time) {
 // Span returns from when to when the record goes; zero without any.
 func (l *Log) Span() (first, last protocol.Time) { return l.first, l.last }
 
-// today returns the midnight before the last submission, as far as the record goes;
-// before the record's end if nothing was submitted.
+// today returns the midnight before the last submission, as far as the record goes, for
+// the jobs of a replay may run on for days; before the record's end if nothing was
+// submitted, and of a federation that runs.
 func (l *Log) today() protocol.Time {
 	last := l.last.Floor(24 * time.Hour)
-	if l.day == 0 {
+	if l.day == 0 || l.live {
 		return last
 	}
 	return min(l.day, last)

@@ -133,3 +133,23 @@ func TestASummaryTellsDecisionsByKind(t *testing.T) {
 func TestAForecastOfThePriceIsOfThePrice(t *testing.T) {
 	holds(t, day().log(), "price forecast for oslo at 15:00", "oslo first said 41.0 g/kWh and $95.00/MWh", "")
 }
+
+// In a federation that runs, today is the day that it is, be there no job yet.
+func TestTodayIsTheDayThatItIsWhereOneRuns(t *testing.T) {
+	s := day()
+	s.now = after(15 * time.Hour) // three in the morning
+	s.say(protocol.Coordinator, "", protocol.Call{Round: 9})
+	if a := s.log().Ask("carbon today"); a.Query == nil || date(a.Query.From) != "2022-04-13" {
+		t.Errorf("of a replay: %s %q", a.Kind, a.Text)
+	}
+	s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+	l := s.log()
+	for q, from := range map[string]string{"carbon today": "2022-04-14", "carbon yesterday": "2022-04-13"} {
+		if a := l.Ask(q); a.Query == nil || date(a.Query.From) != from {
+			t.Errorf("%s: %s %q; want %s", q, a.Kind, a.Text, from)
+		}
+	}
+	if a := l.Ask("compare with yesterday"); !strings.Contains(a.Read, "today is 2022-04-14") {
+		t.Errorf("%q", a.Read)
+	}
+}
