@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"fmt"
+
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -138,13 +140,20 @@ func (l *Log) policyLog(_ question.Query, a *Answer) {
 // rulesTold tells the operators' rules that are in force at the end.
 func (l *Log) rulesTold(a *Answer) {
 	p := l.policyAt(1 << 62)
-	if len(p.Rules) == 0 {
-		a.say("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
-		return
-	}
-	a.say("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %d:", p.Version)
+	var here, over []string
 	for _, r := range p.Rules {
-		a.say("%s: %s.", name(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}))
+		text := policy.Tell(p, policy.Op{Op: "add", Rule: &r})
+		if r.To != 0 && r.To <= l.last {
+			over = append(over, fmt.Sprintf("%s is over: %s.", name(r.ID), text))
+		} else {
+			here = append(here, fmt.Sprintf("%s: %s.", name(r.ID), text))
+		}
 	}
-	a.figure("run", "rules", int64(len(p.Rules)), "count")
+	if len(here) == 0 {
+		a.say("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
+	} else {
+		a.say("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %d:", p.Version)
+		a.figure("run", "rules", int64(len(here)), "count")
+	}
+	a.Text = append(append(a.Text, here...), over...)
 }

@@ -153,3 +153,16 @@ func TestTodayIsTheDayThatItIsWhereOneRuns(t *testing.T) {
 		t.Errorf("%q", a.Read)
 	}
 }
+
+// A rule whose time is over is not in force.
+func TestARuleThatIsOverIsNotToldAsInForce(t *testing.T) {
+	s := day()
+	s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: []protocol.Rule{
+		{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"bern"}, To: noon}, {ID: "R-2", Kind: protocol.Forbid, Sites: []string{"lyon"}},
+	}})
+	l := s.log()
+	holds(t, l, "rules in force", "Rules of operators, version 3: R-2: jobs may not run at lyon. R-1 is over: jobs may not run at bern", "")
+	if got := figure(t, l.Ask("rules in force"), "run", "rules"); got != 1 {
+		t.Errorf("%d rules are in force; want one", got)
+	}
+}
