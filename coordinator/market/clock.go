@@ -22,13 +22,17 @@ func (k *Market) clock(now protocol.Time) {
 }
 
 // anew has all that waits called in a full round at once. A round that is open is given
-// up: when it would close, and when its options start, was said by the other clock.
+// up: when it would close, and when its options start, was said by the other clock. Jobs
+// have ended by now.
 func (k *Market) anew(now protocol.Time) {
 	k.round, k.replan = nil, 0
 	a := &k.advisor
 	a.rulings, a.open, a.closed = nil, 0, min(a.closed, now.Add(pause))
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		k.sites[name].told = min(k.sites[name].told, now)
+	}
+	for i := range k.gone {
+		k.gone[i].at = min(k.gone[i].at, now)
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l, soon := k.lots[id], now.Add(k.cfg.Gather)

@@ -71,3 +71,19 @@ func TestWhoTakesOverGoesByAClockThatIsBehind(t *testing.T) {
 		t.Errorf("it is called at %v, by a clock that is at %v", s.now, end)
 	}
 }
+
+// Nor is the id of a job that has ended known for longer.
+func TestAnIDIsFreeAgainByAClockThatIsSetBack(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{Remember: 24 * time.Hour}, s.rule)
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.tell(protocol.Submitter, protocol.Cancel{Job: "train"})
+	s.now = s.now.Add(-12 * time.Hour)
+	s.hear(s.market.Tick(s.now))
+	s.now = s.now.Add(25 * time.Hour)
+	j := s.job()
+	j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
+	if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Refuse](said) != 0 {
+		t.Errorf("after the time it is remembered for, another job of its id is answered %+v", said)
+	}
+}

@@ -36,7 +36,7 @@ func TestAnOutlookOfAnotherTimeIsNotRead(t *testing.T) {
 }
 
 // Each option is held to the hours of its offer: a site that tells of a million has the
-// market count for minutes.
+// market count for half a minute.
 func TestHoursWithoutEndAreNotRead(t *testing.T) {
 	s := newStage(t, "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
