@@ -324,3 +324,38 @@ func TestASiteWhoseGPUsAreGoneForAMomentHasNoRoom(t *testing.T) {
 		t.Errorf("when they stay away it says %+v", m)
 	}
 }
+
+// An agent that is begun anew hears from its hands what ended meanwhile before it hears from
+// its feed what an hour costs. It bills that when it knows, and not at nothing.
+func TestWhatEndedIsNotBilledBeforeTheGridIsKnown(t *testing.T) {
+	s := newSiteOf(t, eager, nil)
+	v := inventory("n1")
+	v.Held = []protocol.Held{{Since: noon, Launch: protocol.Launch{
+		Job: job("train", 1), Epoch: 4, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour}}}
+	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
+	draw := protocol.Slice{Hour: noon, Energy: 3_600_000_000}
+	if said := s.exit("train", 4, draw); len(said) != 0 {
+		t.Fatalf("of its grid it knows nothing, and says %+v", bodies(said))
+	}
+	asks := func() bool {
+		for end := s.now.Add(2 * mostWait); s.now < end; {
+			s.now = max(s.now, s.agent.Due())
+			if launched(s.agent.Tick(s.now)) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	s.signal(protocol.GridPrice, 100_000)
+	if !asks() || len(s.exit("train", 4, draw)) != 0 {
+		t.Fatal("it does not wait for the carbon of an hour")
+	}
+	s.signal(protocol.GridCarbon, 500_000)
+	if !asks() {
+		t.Fatal("it does not ask again how the job ended")
+	}
+	d, ok := s.exit("train", 4, draw)[0].Body.(protocol.Done)
+	if !ok || d.Money != 120_000 || d.Carbon != 600_000 {
+		t.Errorf("it reports %+v", d)
+	}
+}

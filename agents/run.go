@@ -230,11 +230,16 @@ func (a *Agent) started(now protocol.Time, m protocol.Message, s protocol.Starte
 }
 
 // exited closes the book on a job: its energy, hour by hour, at what each hour
-// really cost.
+// really cost. An agent that was begun anew may hear of an end before it hears of its
+// grid; it asks again then, for what was settled at nothing stays so.
 func (a *Agent) exited(now protocol.Time, x protocol.Exited) []protocol.Message {
 	l := a.live[x.Job]
 	if l == nil || l.epoch != x.Epoch || !l.granted {
 		return nil // said twice, or not ours
+	}
+	if !a.grid.Prices(x.Draw) {
+		a.ask(now, x.Job, l)
+		return nil
 	}
 	bill, _ := a.grid.Bill(x.Draw)
 	started, ended := min(l.started, now), now

@@ -37,3 +37,16 @@ func (k *Known) Bill(slices []protocol.Slice) (b protocol.Bill, guessed int) {
 	}
 	return b, guessed
 }
+
+// Prices reports whether hours of energy can be priced at all: not before anything was
+// told of price and carbon, where there is no default.
+func (k *Known) Prices(slices []protocol.Slice) bool {
+	for _, s := range slices {
+		_, _, price := k.price.near(hourOf(s.Hour))
+		_, _, carbon := k.carbon.near(hourOf(s.Hour))
+		if k.cfg.Default == nil && !(price && carbon) {
+			return false
+		}
+	}
+	return true
+}
