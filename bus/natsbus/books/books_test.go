@@ -236,17 +236,7 @@ func TestBooksNeedAServerThatKeeps(t *testing.T) {
 // an entry or a summary is too long for it.
 func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
 	for limit, want := range map[int]bool{1 << 20: true, protocol.MaxMessage: false} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "nats.conf")
-		text := fmt.Sprintf("listen: 127.0.0.1:-1\nmax_payload: %d\njetstream { store_dir: %q }\n", limit, dir)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		srv, err := natsbus.Host(file, natsbus.Access{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(srv.Close)
+		srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q }\n", limit, t.TempDir()))
 		var log strings.Builder
 		b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
@@ -256,5 +246,37 @@ func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
 		if strings.Contains(log.String(), "raise its max_payload") != want {
 			t.Errorf("a server that takes %d bytes: %q", limit, log.String())
 		}
+	}
+}
+
+// host starts a server by a configuration.
+func host(t *testing.T, text string) *natsbus.Hosted {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsbus.Host(file, natsbus.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// Whoever looks after a server whose store is full is told what to do.
+func TestAStoreThatIsFullIsToldAsThat(t *testing.T) {
+	srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q, max_file_store: 100KB }\n", protocol.MaxMessage, t.TempDir()))
+	b, err := books.Open(t.Context(), &srv.Hub, protocol.Coordinator, books.Config{Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	term, _ := begin(t, b)
+	for i := 0; err == nil && i < 100; i++ {
+		err = term.Append(t.Context(), facts(100*i, 100))
+	}
+	if err == nil || !strings.Contains(err.Error(), "start it again") {
+		t.Errorf("a store that is full: %v", err)
 	}
 }

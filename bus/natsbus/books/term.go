@@ -373,6 +373,18 @@ func (t *Term) Append(ctx context.Context, ms []protocol.Message) error {
 	return nil
 }
 
+// full is how a server says that its store holds as much as it may.
+const full jetstream.ErrorCode = 10023
+
+// explained says what to do about an error that does not say so itself.
+func explained(err error) error {
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == full {
+		return fmt.Errorf("%w: the server's store is full: unless max_file_store says more, it takes three quarters of what its disk had free when it was started; make room there, and start it again", err)
+	}
+	return err
+}
+
 func (t *Term) write(ctx context.Context, m *nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -383,7 +395,7 @@ func (t *Term) write(ctx context.Context, m *nats.Msg) error {
 	}
 	ack, err := t.books.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequence(t.last), jetstream.WithRetryAttempts(0))
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	t.last = ack.Sequence
 	t.ended.Store(t.last)
