@@ -119,3 +119,14 @@ func (f tellAll) Write(text []byte) (int, error) {
 	f(string(text))
 	return len(text), nil
 }
+
+// A day that cannot be loaded is not found out about when others have been played for
+// minutes, nor are two of one name compared with each other.
+func TestBenchPaymentsKnowsItsDaysBeforeTheWork(t *testing.T) {
+	for _, days := range [][]string{{"six-regions", "no-such-day"}, {"six-regions", "six-regions"}} {
+		_, talk, err := execute(newBenchCommand(), append([]string{"payments", "--jobs", "1", "--sites", "hydro-north"}, days...)...)
+		if !errors.As(err, new(badInput)) || talk != "" {
+			t.Errorf("%v: %v, after %q; want bad input before the work", days, err, talk)
+		}
+	}
+}

@@ -30,11 +30,18 @@ federation, by what was measured.`,
 			if len(args) == 0 {
 				args = []string{"real-days/ordinary_2022-04-13"}
 			}
-			var rows []bench.Shaded
-			for _, name := range args {
+			type day struct {
+				script.Scenario
+				who []string
+			}
+			var days []day
+			for _, name := range args { // before the work: it takes minutes
 				s, err := script.Load(name, script.Options{Data: data, MaxJobs: jobs})
 				if err != nil {
 					return badInput{err}
+				}
+				if slices.ContainsFunc(days, func(d day) bool { return d.Name == s.Name }) { // tables go by it
+					return badInput{fmt.Errorf("bench payments: two scenarios are called %s: give one of them another name", s.Name)}
 				}
 				who := sites
 				if len(who) == 0 {
@@ -45,7 +52,11 @@ federation, by what was measured.`,
 						return badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 					}
 				}
-				more, err := bench.Payments(cmd.Context(), s, who, func(format string, args ...any) {
+				days = append(days, day{s, who})
+			}
+			var rows []bench.Shaded
+			for _, d := range days {
+				more, err := bench.Payments(cmd.Context(), d.Scenario, d.who, func(format string, args ...any) {
 					fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 				})
 				if err != nil {
