@@ -80,6 +80,7 @@ func TestSay(t *testing.T) {
 		{"forbid oslo from tomorrow on", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday})}, 0},
 		{"forbid oslo until tuesday from tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(72 * time.Hour)})}, 0},
 		{"avoid oslo this weekend after 16:00", nil, 1}, {"avoid oslo from this weekend", nil, 1}, {"avoid oslo today until 12:00", nil, 1}, {"cap carbon at 300 g/kWh tomorrow until friday after 16:00 today", nil, 1},
+		{"never run at oslo not at night", nil, 1}, {"never not run at oslo", nil, 1}, {"avoid oslo since 12:00", nil, 1},
 		// A rule is taken away for good, and one at a time.
 		{"remove R-7 until friday", nil, 1}, {"lift R-7 this weekend", nil, 1}, {"drop R-7 at night", nil, 1}, {"remove R-7 tomorrow", nil, 1}, {"remove R-6 & R-7", nil, 1},
 		{"never run jobs of team a at coal-plains", nil, 1}, {"jobs of a tenant must stay in oslo", nil, 1},

@@ -196,13 +196,16 @@ func (k Known) word(w *wish, all []string, i int) int {
 	case "forbid", "ban", "disallow", "cap", "limit":
 		w.torn = w.torn || negated // "do not ban oslo" bans nothing
 		return 1
+	case "never", "not", "no":
+		w.torn = w.torn || negated // "never at oslo not at night" bans no nights
+		return 1
 	case "outside":
 		w.torn = w.torn || !k.before(all[i+1:])
 		return 1
 	case "only": // of a place: "only at oslo", "oslo only"
 		w.torn = w.torn || !k.before(all[i+1:]) && (i+1 < len(all) || i == 0 || len(k.place(all[i-1])) == 0)
 		return 1
-	case "prefer", "favour", "favor", "avoid", "never", "not", "must", "first", "strongly", "do", "no", "stay", "stays", "keep",
+	case "prefer", "favour", "favor", "avoid", "must", "first", "strongly", "do", "stay", "stays", "keep",
 		"remove", "drop", "lift", "rule", "except", "above", "price", "carbon", "when", "data", "leave", "out", "power", "draw", "than":
 		return 1
 	case "weekend", "weekends":
@@ -245,7 +248,7 @@ func (k Known) word(w *wish, all []string, i int) int {
 			return 2
 		}
 		return 0
-	case "after", "from", "since":
+	case "after", "from":
 		if isClock(after(1)) {
 			w.torn, w.after = w.torn || w.after != "", after(1)
 			return 2
