@@ -47,7 +47,7 @@ func (c modelConfig) open() (market.Advice, func(context.Context, bus.Port, uint
 	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // no round opens meanwhile
 		return market.Advice{}, nil, fmt.Errorf("model: wait: %v: want 1ms to 10m", w)
 	}
-	key := llm.Key(os.Getenv(modelKey))
+	key := llm.Key(strings.TrimSpace(os.Getenv(modelKey)))
 	if c.KeyFile != "" {
 		raw, err := os.ReadFile(filepath.Clean(c.KeyFile))
 		if err != nil {

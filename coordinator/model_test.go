@@ -51,3 +51,12 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		}
 	}
 }
+
+// A secret that was made of a file ends with its line.
+func TestAKeyOfTheEnvironmentMayEndALine(t *testing.T) {
+	t.Setenv(modelKey, "sk-of-a-secret\n")
+	c := modelConfig{URL: "http://127.0.0.1:1/v1", Name: "m"}
+	if _, serve, err := c.open(); err != nil || serve == nil {
+		t.Errorf("open: %v", err)
+	}
+}

@@ -55,7 +55,7 @@ func (f *modelFlags) open() (*llm.Model, error) {
 	if f.calls < 1 || f.tokens < 1 {
 		return nil, badInput{fmt.Errorf("--model-calls %d, --model-tokens %d: want at least 1 of each", f.calls, f.tokens)}
 	}
-	key := llm.Key(os.Getenv(modelKey))
+	key := llm.Key(strings.TrimSpace(os.Getenv(modelKey)))
 	if f.keyFile != "" {
 		raw, err := os.ReadFile(f.keyFile)
 		if err != nil {
