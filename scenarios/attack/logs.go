@@ -91,7 +91,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 	judge, clock := advise.NewJudge(model, time.Now), bus.Clock{}
 	var done sync.WaitGroup
 	defer done.Wait()
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	shown, front := make(chan struct{}, 64), desk.New()
 	done.Go(func() {
@@ -119,7 +119,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 	for !front.Leading() { // what is said before is heard by nobody
 		select {
 		case <-ctx.Done():
-			return errors.New("attack: a coordinator did not lead in 30 s")
+			return errors.New("attack: a coordinator did not lead in two minutes")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -135,7 +135,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 		select {
 		case <-shown:
 		case <-ctx.Done():
-			return errors.New("attack: a coordinator beside a hostile submitter decided nothing in 30 s")
+			return errors.New("attack: a coordinator beside a hostile submitter decided nothing in two minutes")
 		}
 	}
 	return nil
