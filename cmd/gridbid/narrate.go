@@ -81,6 +81,9 @@ func last(what, path string, talk io.Writer) (d decision.Record, err error) {
 	if err != nil {
 		return d, err
 	}
+	if err := one(what, log); err != nil {
+		return d, err
+	}
 	found := false
 	for _, id := range log.Decisions() {
 		r, ok := log.Decision(id)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/decision"
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -84,22 +86,30 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 
 func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := record.New(record.Config{})
-	said := make(map[uint64]protocol.JobID) // what each decision was about
+	type about struct {
+		job protocol.JobID
+		nth int // of the jobs of that id, from 0
+	}
+	said := make(map[uint64]about) // what each decision was on
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
 		book.Add(m)
-		if job := decides(m.Body); job != "" {
-			said[m.Seq] = job
+		if job := decides(m.Body); job != "" && m.Proper() {
+			said[m.Seq] = about{job, book.Before(job)}
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	if _, ok := book.Job(id); !ok {
-		if seq, ok := decision.Find(string(id), func(seq uint64) bool { return said[seq] != "" }); ok && said[seq] != "" {
-			id = said[seq]
+	r, ok := book.Job(id)
+	seq, _ := decision.Find(string(id), func(seq uint64) bool { return said[seq].job != "" })
+	if on, decided := said[seq]; decided {
+		if ok && on.job != id {
+			return bothThere(string(id))
+		}
+		if all := book.Namesakes(on.job); on.nth < len(all) {
+			id, r, ok = on.job, all[on.nth], true
 		}
 	}
-	r, ok := book.Job(id)
 	if !ok {
 		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestion(id, book.Jobs()))
 	}
@@ -111,6 +121,21 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 		return err
 	}
 	return tellJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
+}
+
+// one asks which is meant, if a job and a decision on another have the same name.
+func one(what string, log *chat.Log) error {
+	seq, _ := decision.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+	_, named := log.Book().Job(protocol.JobID(what))
+	if r, decided := log.About(seq); named && decided && string(r.Job.ID) != what {
+		return bothThere(what)
+	}
+	return nil
+}
+
+// bothThere asks which is meant by a name that a job and a decision have.
+func bothThere(what string) error {
+	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, question.Quote(what), what)
 }
 
 // decides returns the job that a message decides on, or "".
@@ -134,6 +159,9 @@ func decisions(what, path string, out, talk io.Writer) error {
 	}
 	all := []decision.Record{}
 	seq, _ := decision.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+	if err := one(what, log); err != nil {
+		return err
+	}
 	for _, id := range log.Decisions() {
 		if d, ok := log.Decision(id); ok && (id == seq || d.Job.Name == what) {
 			all = append(all, d)

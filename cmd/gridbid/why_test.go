@@ -222,3 +222,57 @@ func TestToldInShortNoNameMovesACursor(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+// A tenant may call a job what a decision is called: which is meant is asked, for what
+// is told of the one must not be taken for the other.
+func TestWhyAsksWhetherAJobOrADecisionIsMeant(t *testing.T) {
+	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
+		submitter := protocol.Mouth{Who: protocol.Submitter, Life: 1}
+		j := protocol.Job{ID: "D-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+		return append(all, submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+	})
+	for _, args := range [][]string{{"D-2", "--run", dir}, {"D-2", "--run", dir, "--record"}} {
+		out, _, err := execute(newWhyCommand(), args...)
+		if err == nil || out != "" || !strings.Contains(err.Error(), "a job and a decision") || !strings.Contains(err.Error(), "why job D-2") {
+			t.Errorf("why %v: %q, %v", args, out, err)
+		}
+	}
+}
+
+// A decision on one of several jobs of an id explains that one.
+func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
+	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
+		submitter, market := protocol.Mouth{Who: protocol.Submitter, Life: 1}, protocol.Mouth{Who: protocol.Coordinator, Life: 1}
+		later := noon.Add(48 * time.Hour)
+		j := protocol.Job{ID: "train-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: later, Run: time.Hour, Deadline: later.Add(3 * time.Hour)}
+		return append(all,
+			market.Say(noon, protocol.Submitter, protocol.Refuse{Job: "train-2", Why: protocol.Reason{Code: protocol.Cancelled}}),
+			submitter.Say(later, protocol.Coordinator, protocol.Submit{Job: j}),
+			market.Say(later, "", protocol.Call{Round: 2, Closes: later.Add(time.Second), Jobs: []protocol.Job{j}}))
+	})
+	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "It was refused at 13 Apr 12:00: it was cancelled") {
+		t.Errorf("%v, %s", err, out)
+	}
+	if out, _, err := execute(newWhyCommand(), "train-2", "--run", dir); err != nil || strings.Contains(out, "refused") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// ledgerWith writes a small run's ledger with a change, and returns its folder.
+func ledgerWith(t *testing.T, change func([]protocol.Message) []protocol.Message) string {
+	t.Helper()
+	dir := t.TempDir()
+	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range change(smallRun()) {
+		if err := w.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
