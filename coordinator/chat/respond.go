@@ -124,7 +124,7 @@ func (l *Log) check(q question.Query) *Answer {
 		last = last.Add(mostAhead)
 	}
 	if q.At != 0 && (q.At < l.first || q.At > last) || q.To != 0 && (q.To <= l.first || q.From > last || q.From >= q.To) {
-		return missing("That time is not in the record, which goes from %s to %s UTC.", phrase.Clock(l.first), phrase.Clock(l.last))
+		return missing("That time is not in the record, which goes from %s to %s.", l.first, l.last)
 	}
 	return nil
 }

@@ -166,3 +166,10 @@ func TestARuleThatIsOverIsNotToldAsInForce(t *testing.T) {
 		t.Errorf("%d rules are in force; want one", got)
 	}
 }
+
+// Where a year was asked for that is not in the record, the record's is told.
+func TestTheRecordIsToldWithItsYear(t *testing.T) {
+	if a := day().log().Ask("carbon on 13 april 2021"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "from 2022-04-13T12:00:00Z to 2022-04-13T16:30:00Z") {
+		t.Errorf("%s %q", a.Kind, a.Text)
+	}
+}

@@ -198,7 +198,7 @@ func (l *Listener) refuse(why string) *Back {
 	case "!opinion":
 		a.say("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
 	case "!beyond":
-		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", phrase.Clock(l.First), phrase.Clock(l.Last))
+		a.say("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", l.First, l.Last)
 	case "!act":
 		a.say("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
 	case "!legislate":
