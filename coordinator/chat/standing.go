@@ -69,16 +69,24 @@ func (l *Log) lostOne(r record.JobRecord, i int, a *Answer) {
 	d, id, next := r.Awards[i], cite(number(r.Awards[i])), "none yet"
 	a.cited(id)
 	if i+1 < len(r.Awards) {
-		then := r.Awards[i+1]
-		next = phrase.Dollars(then.Option.Terms.Total())
-		a.cited(cite(then.Said.Seq))
-		a.figure(ofJob(r.Job.ID), "next-cost", int64(then.Option.Terms.Total()), "microdollars", cite(then.Said.Seq))
+		next = l.costOf(r, r.Awards[i+1], "next-cost", a)
+		a.cited(cite(number(r.Awards[i+1])))
 	}
-	a.figure(ofJob(r.Job.ID), "lost-cost", int64(d.Option.Terms.Total()), "microdollars", id)
+	was := l.costOf(r, d, "lost-cost", a)
 	a.figure(ofJob(r.Job.ID), "lost-at", int64(d.Answered.At), "instant", id)
 	if len(a.Table.Rows) < mostListed {
-		a.row(name(r.Job.ID), phrase.Clock(d.Answered.At), name(d.Site), phrase.Dollars(d.Option.Terms.Total()), next, id, narrate.Because(d.Declined))
+		a.row(name(r.Job.ID), phrase.Clock(d.Answered.At), name(d.Site), was, next, id, narrate.Because(d.Declined))
 	}
+}
+
+// costOf prints what an award costs, and notes it; by which prices another coordinator
+// made one is not known.
+func (l *Log) costOf(r record.JobRecord, d record.Decision, figure string, a *Answer) string {
+	if !l.about(r, number(d)).met {
+		return "not known"
+	}
+	a.figure(ofJob(r.Job.ID), figure, int64(d.Option.Terms.Total()), "microdollars", cite(number(d)))
+	return phrase.Dollars(d.Option.Terms.Total())
 }
 
 // priority tells what a priority does, and how the jobs of each fared.

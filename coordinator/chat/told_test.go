@@ -173,3 +173,17 @@ func TestTheRecordIsToldWithItsYear(t *testing.T) {
 		t.Errorf("%s %q", a.Kind, a.Text)
 	}
 }
+
+// What an award cost that another coordinator made is not known here, and not nothing.
+func TestALostAwardWithoutItsRoundHasNoCost(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	j := task("train-1", "vision")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.award("oslo", 7, j, option(0, 1, 50), "", nil, 0)
+	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	a := s.log().Ask("preemption of job train-1")
+	if len(a.Table.Rows) != 1 || a.Table.Rows[0][3] != "not known" || slices.ContainsFunc(a.Figures, func(f Figure) bool { return f.Name == "lost-cost" }) {
+		t.Errorf("%q %+v", a.Table.Rows, a.Figures)
+	}
+}
