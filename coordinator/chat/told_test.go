@@ -187,3 +187,31 @@ func TestALostAwardWithoutItsRoundHasNoCost(t *testing.T) {
 		t.Errorf("%q %+v", a.Table.Rows, a.Figures)
 	}
 }
+
+// What was so at a time does not change by what is said later: a job that its site lost
+// had its GPUs until then.
+func TestAJobThatWasLostHeldItsPlaceBefore(t *testing.T) {
+	for _, end := range []protocol.Body{
+		protocol.Decline{Job: "train-1", Epoch: 1, Why: protocol.Reason{Code: protocol.Evicted}}, protocol.Gone{Site: "oslo", By: "ada"},
+	} {
+		s, _ := unanswered()
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+		s.now = after(2 * time.Hour)
+		who := protocol.Agent("oslo")
+		if _, gone := end.(protocol.Gone); gone {
+			who = protocol.Desk
+		}
+		s.say(who, protocol.Coordinator, end)
+		s.now = after(3 * time.Hour)
+		s.hello("lyon")
+		l := s.log()
+		for at, waiting := range map[string]int64{"13:00": 0, "14:30": 1} {
+			if got := figure(t, l.Ask("which jobs were waiting at "+at), "run", "waiting"); got != waiting {
+				t.Errorf("%T: at %s %d were waiting; want %d", end, at, got, waiting)
+			}
+			if got := figure(t, l.Ask("free gpus at oslo at "+at), "site/oslo", "free-V100"); got != 6000+2000*waiting {
+				t.Errorf("%T: at %s %d thousandths were free", end, at, got)
+			}
+		}
+	}
+}

@@ -290,12 +290,25 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
 			e.rec.State = Waiting
 			if r := e.rec.Run; r != nil && r.Planned {
-				e.rec.Run = nil
+				e.leave(from, why.Code)
 			}
 		}
 		return
 	}
 	b.stray++
+}
+
+// ends are reasons for which a site gives up what may have run there.
+var ends = []protocol.Code{protocol.Evicted, protocol.NodeGone, protocol.TakenOver, protocol.Cancelled, protocol.SiteGone}
+
+// leave takes a job from its site. A run that was planned, and was to have begun by
+// then, is taken to have gone on until then: nothing better is known of it.
+func (e *entry) leave(from Origin, why protocol.Code) {
+	if r := e.rec.Run; r != nil && r.Planned && r.Started < from.At && slices.Contains(ends, why) {
+		r.Exited = from
+		e.rec.Lost = append(e.rec.Lost, *r)
+	}
+	e.rec.Run = nil
 }
 
 // gone notes that a site's jobs were taken from it, as if it had given them back.
@@ -309,6 +322,7 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 		a := &e.rec.Awards[n-1]
 		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
 		e.note(*a)
-		e.rec.State, e.rec.Run = Waiting, nil
+		e.leave(from, protocol.SiteGone)
+		e.rec.State = Waiting
 	}
 }

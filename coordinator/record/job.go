@@ -39,7 +39,7 @@ type JobRecord struct {
 	Awards   []Decision // every award, also those declined; the last is the one in force
 	Refusal  *Decision  // nil unless it was refused
 	Run      *Run       // nil until launched
-	Lost     []Run      // earlier runs that their sites could not keep up
+	Lost     []Run      // earlier runs that their sites could not keep up; Planned, where no more was told
 	Parts    []Run      // earlier runs that ended in a pause, each with its own bill
 }
 
