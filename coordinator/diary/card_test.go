@@ -41,3 +41,27 @@ func TestACardIsOfItsOwnJob(t *testing.T) {
 		}
 	}
 }
+
+// While a part of a job runs that is paused later, it does not wait.
+func TestTheChartOfAPausedJobShowsEachPart(t *testing.T) {
+	s := sold()
+	for n, site := range []string{"oslo", "lyon"} {
+		epoch := uint64(n + 1)
+		s.now = s.now.Add(time.Hour)
+		s.award(site, epoch)
+		start := s.now
+		s.now = s.now.Add(time.Hour)
+		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Done{Job: "j", Epoch: epoch, Started: start, Ended: s.now, Left: time.Duration(1-n) * time.Hour})
+	}
+	chart, err := s.d.Draw(diary.Drawing{Chart: "job", Job: "j"})
+	l, ok := chart.(scene.Lines)
+	if err != nil || !ok || len(l.Bands) != 4 {
+		t.Fatalf("%v, %+v; want two waits and two runs", err, l.Bands)
+	}
+	for i, b := range l.Bands {
+		name := []string{"waits", "runs at oslo", "waits", "runs at lyon"}[i]
+		if b.Name != name || i > 0 && b.From != l.Bands[i-1].To || i%2 == 1 && b.To.Sub(b.From) != time.Hour {
+			t.Errorf("band %d: %+v; want %s, after %+v", i, b, name, l.Bands)
+		}
+	}
+}

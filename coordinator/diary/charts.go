@@ -253,20 +253,25 @@ func (d *Diary) job(w Drawing) (scene.Chart, error) {
 		Start: from, End: to,
 		Rules: []scene.Rule{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
-	for i, name := range d.names() {
+	names := d.names()
+	for i, name := range names {
 		if able(r, name) || name == run.site {
 			l.Series = append(l.Series, scene.Values{Name: phrase.Clean(name), Of: d.sites[name].intensity(from, to), Ink: scene.Nth(i)})
 		}
-		if name == run.site && run.start != 0 && run.lost == 0 {
-			end := run.end
-			if end == 0 {
-				end = d.last
-			}
-			l.Bands = []scene.Band{
-				{From: began, To: run.start, Name: "waits", Ink: scene.Muted},
-				{From: run.start, To: max(end, run.start), Name: "runs at " + phrase.Clean(name), Ink: scene.Nth(i)},
-			}
+	}
+	for _, x := range life.terms { // a part of a run each
+		i := slices.Index(names, x.site)
+		if i < 0 || x.start == 0 || x.lost != 0 {
+			continue
 		}
+		end := x.end
+		if end == 0 {
+			end = max(d.last, x.start)
+		}
+		l.Bands = append(l.Bands,
+			scene.Band{From: began, To: x.start, Name: "waits", Ink: scene.Muted},
+			scene.Band{From: x.start, To: max(end, x.start), Name: "runs at " + phrase.Clean(x.site), Ink: scene.Nth(i)})
+		began = end
 	}
 	return l, nil
 }
