@@ -76,7 +76,7 @@ func keysOf(o *server.Options) map[string]string {
 // Watch reloads the configuration whenever one of files changes, until ctx
 // ends, and again and again while that fails. It looks once each period, and says
 // what it did to log; of a failure once. It says each day, too, which certificate
-// ends soon.
+// ends soon, and hands on what the server says of its store.
 func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -84,6 +84,7 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 	if changed(files, h.read) {
 		seen = "" // while the server was started
 	}
+	h.nats.SetLogger(&serverLog{log: log}, false, false)
 	h.ending(log)
 	day := time.NewTicker(24 * time.Hour)
 	defer day.Stop()
