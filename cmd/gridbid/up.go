@@ -370,8 +370,9 @@ func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, 
 }
 
 // upLease is the lease of up's coordinator: nobody else waits for it, so it is not
-// lost because the machine is busy with other things.
-const upLease = 30 * time.Second
+// lost because the machine is busy with other things. After a kill the next waits for
+// its end.
+const upLease = 10 * time.Second
 
 // limits are those of a coordinator, with rates by the clock that is played.
 func (f *upFlags) limits() *natsbus.Limits {
