@@ -191,15 +191,6 @@ func slim(o any) (any, error) {
 	return o, nil
 }
 
-func label(o any, key string) []string {
-	if m, ok := o.(metav1.Object); ok {
-		if v := m.GetLabels()[key]; v != "" {
-			return []string{v}
-		}
-	}
-	return nil
-}
-
 func (h *Hands) changed() {
 	select {
 	case h.dirty <- struct{}{}:

@@ -75,13 +75,6 @@ func (w *workload) owner() *metav1.OwnerReference {
 	return nil
 }
 
-func split(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, ",")
-}
-
 // kueueOwns is the manager in whose name Kueue keeps what it says of admission.
 const kueueOwns = "kueue-admission"
 
