@@ -23,12 +23,10 @@ func Owns(site string, n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return owns(site, t) })
 }
 
+// owns reports whether a taint says that its node is a site's.
 func owns(site string, t corev1.Taint) bool {
 	return t.Key == TaintOwned && t.Value == site && t.Effect != corev1.TaintEffectPreferNoSchedule
 }
-
-// ownTaint reports whether a taint says that its node is this site's.
-func (h *Hands) ownTaint(t corev1.Taint) bool { return owns(h.cfg.Site, t) }
 
 // owns reports whether a node is one that this site uses.
 func (h *Hands) owns(n *corev1.Node) bool { return h.cfg.Nodes == All || Owns(h.cfg.Site, n) }

@@ -122,7 +122,7 @@ func (h *Hands) closed(n *corev1.Node) string {
 		return "not ready: " + ready
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU && !h.ownTaint(t) {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != pluginGPU && !owns(h.cfg.Site, t) {
 			return "tainted " + t.Key
 		}
 	}

@@ -83,6 +83,9 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		return nil, nil, err
 	}
 	for _, t := range all {
+		if err := t.oversized(l.Job); err != nil {
+			return nil, nil, err
+		}
 		merge(t.meta, "labels", labels)
 		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", LabelQueue} {
 			delete(child(t.meta, "labels"), owned)
@@ -94,11 +97,8 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		}
 		h.tolerate(t.spec)
 	}
-	if k.Kind == "Workflow" {
-		if why := oversized(u.Object, l.Job); why != "" {
-			return nil, nil, errors.New(why)
-		}
-		h.tolerate(child(u.Object, "spec")) // its pods take that from the workflow
+	if k.Kind == "Workflow" { // its pods take that from the workflow
+		h.tolerate(child(u.Object, "spec"))
 	}
 	return u, k, h.share(l, all)
 }

@@ -129,7 +129,8 @@ func workflow(object map[string]any) ([]template, error) {
 		more, first := step(t)
 		containers, early = append(containers, more...), append(early, first...)
 		if len(more) > 0 { // it is not of other steps
-			steps = append(steps, map[string]any{"containers": more, "initContainers": first})
+			m, _ := t.(map[string]any)
+			steps = append(steps, map[string]any{"name": m["name"], "containers": more, "initContainers": first})
 		}
 	}
 	if len(containers) == 0 {
@@ -161,27 +162,23 @@ func step(t any) (containers, early []any) {
 	return containers, early
 }
 
-// oversized says which template of a Workflow asks for more CPU or memory than was sold,
-// or "". Pods are looked at as they come, and its own may come when all the others have
-// run.
-func oversized(object map[string]any, j protocol.Job) string {
-	list, _ := child(object, "spec")["templates"].([]any)
-	for _, t := range list {
-		containers, early := step(t)
-		cpu, mem, _ := Asks(corev1.PodSpec{Containers: asking(containers), InitContainers: asking(early)})
+// oversized names in an error the step of a Workflow that asks for more CPU or memory
+// than was sold. Pods are looked at as they come, and its own may come when all the
+// others have run.
+func (t template) oversized(j protocol.Job) error {
+	for _, s := range t.steps {
+		cpu, mem, _ := Asks(corev1.PodSpec{Containers: asking(containers(s, "containers")), InitContainers: asking(containers(s, "initContainers"))})
 		if cpu > j.CPU || mem > j.Memory {
-			m, _ := t.(map[string]any)
-			return fmt.Sprintf("its template %v asks for %dm of CPU and %d MiB of memory; %dm and %d MiB were sold", m["name"], cpu, mem, j.CPU, j.Memory)
+			return fmt.Errorf("its template %v asks for %dm of CPU and %d MiB of memory; %dm and %d MiB were sold", s["name"], cpu, mem, j.CPU, j.Memory)
 		}
 	}
-	return ""
+	return nil
 }
 
 // asking are containers as far as they say what they ask for. What a parameter is to be
 // put in the place of is not known before.
-func asking(containers []any) (all []corev1.Container) {
-	for _, v := range containers {
-		m, _ := v.(map[string]any)
+func asking(containers []map[string]any) (all []corev1.Container) {
+	for _, m := range containers {
 		var c corev1.Container
 		data, err := json.Marshal(map[string]any{"restartPolicy": m["restartPolicy"], "resources": m["resources"]})
 		if err == nil && json.Unmarshal(data, &c) == nil {
