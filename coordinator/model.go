@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
@@ -47,15 +46,9 @@ func (c modelConfig) open() (market.Advice, func(context.Context, bus.Port, uint
 	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // no round opens meanwhile
 		return market.Advice{}, nil, fmt.Errorf("model: wait: %v: want 1ms to 10m", w)
 	}
-	key := llm.Key(strings.TrimSpace(os.Getenv(modelKey)))
-	if c.KeyFile != "" {
-		raw, err := os.ReadFile(filepath.Clean(c.KeyFile))
-		if err != nil {
-			return market.Advice{}, nil, fmt.Errorf("model: key_file: %w", err)
-		}
-		if key = llm.Key(strings.TrimSpace(string(raw))); key == "" {
-			return market.Advice{}, nil, fmt.Errorf("model: key_file: %s is empty: write the key into it, or leave key_file out", c.KeyFile)
-		}
+	key, err := llm.ReadKey(c.KeyFile, os.Getenv(modelKey))
+	if err != nil {
+		return market.Advice{}, nil, fmt.Errorf("model: key_file: %w", err)
 	}
 	limit := llm.Limit{Calls: c.Calls, Tokens: c.Tokens}
 	if limit.Calls == 0 {

@@ -52,32 +52,6 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Fault == e.Fault
 }
 
-// A Key is a secret. It prints as stars, and comes from a file or from the
-// environment, never from a flag.
-type Key string
-
-// String returns what may be seen of the key.
-func (k Key) String() string {
-	if k == "" {
-		return ""
-	}
-	return "***"
-}
-
-// GoString is String, so that no format shows the key.
-func (k Key) GoString() string { return k.String() }
-
-// MarshalText is String, so that no encoder shows the key.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// scrub returns s without the key.
-func (k Key) scrub(s string) string {
-	if k == "" {
-		return s
-	}
-	return strings.ReplaceAll(s, string(k), "***")
-}
-
 // clean returns s as a line that a terminal may show.
 func clean(s string) string {
 	var b strings.Builder

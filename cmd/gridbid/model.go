@@ -55,15 +55,9 @@ func (f *modelFlags) open() (*llm.Model, error) {
 	if f.calls < 1 || f.tokens < 1 {
 		return nil, badInput{fmt.Errorf("--model-calls %d, --model-tokens %d: want at least 1 of each", f.calls, f.tokens)}
 	}
-	key := llm.Key(strings.TrimSpace(os.Getenv(modelKey)))
-	if f.keyFile != "" {
-		raw, err := os.ReadFile(f.keyFile)
-		if err != nil {
-			return nil, badInput{fmt.Errorf("--model-key-file: %w", err)}
-		}
-		if key = llm.Key(strings.TrimSpace(string(raw))); key == "" {
-			return nil, badInput{fmt.Errorf("--model-key-file: %s is empty: write the key into it, or leave the flag out", f.keyFile)}
-		}
+	key, err := llm.ReadKey(f.keyFile, os.Getenv(modelKey))
+	if err != nil {
+		return nil, badInput{fmt.Errorf("--model-key-file: %w", err)}
 	}
 	m, err := llm.Open(llm.Config{API: llm.API(f.api), URL: f.url, Model: f.name, Key: key, Hourly: llm.Limit{Calls: f.calls, Tokens: f.tokens}})
 	if err != nil {
