@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -69,10 +69,10 @@ func main() {
 // ledger that somebody else made.
 func legible(err error) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) && r != unicode.ReplacementChar {
+		if r == '\n' || r == '\t' {
 			return r
 		}
-		return '·'
+		return phrase.Legible(r)
 	}, err.Error())
 }
 

@@ -54,7 +54,7 @@ func (l *Log) late(q question.Query, a *Answer) {
 		a.figure("run", "shown", mostListed, "count")
 	}
 	if n := l.overdue(q); n > 0 {
-		a.say("%d more had not ended at %s, and %s past %s deadline.", n, phrase.Clock(l.last), map[bool]string{true: "is", false: "are"}[n == 1], map[bool]string{true: "its", false: "their"}[n == 1])
+		a.say("%d more had not ended at %s, and %s past %s deadline.", n, phrase.Clock(l.last), phrase.Number(n, "is", "are"), phrase.Number(n, "its", "their"))
 		a.figure("run", "past-deadline", int64(n), "count")
 		a.figure("run", "at", int64(l.last), "instant")
 	}
@@ -231,7 +231,7 @@ func (l *Log) count(q question.Query, a *Answer) {
 	case n == 0:
 		a.say("%s.", all)
 	case q.Site != "" && planned > 0: // it may not have begun
-		a.say("%s %s at %s or %s: %s.", all, map[bool]string{true: "is", false: "are"}[n == 1], name(q.Site), map[bool]string{true: "was", false: "were"}[n == 1], phrase.List(parts))
+		a.say("%s %s at %s or %s: %s.", all, phrase.Number(n, "is", "are"), name(q.Site), phrase.Number(n, "was", "were"), phrase.List(parts))
 	case q.Site != "":
 		a.say("%s ran at %s: %s.", all, name(q.Site), phrase.List(parts))
 	default:
@@ -285,7 +285,7 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), phrase.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), why)
 		}
 	}
-	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), map[bool]string{true: "is", false: "are"}[len(stuck) == 1])
+	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), phrase.Number(len(stuck), "is", "are"))
 	if len(all) > mostListed {
 		a.say("The first %d are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")

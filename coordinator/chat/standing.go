@@ -49,7 +49,7 @@ func (l *Log) preemption(q question.Query, a *Answer) {
 	if n == 0 {
 		a.say("No award %s was given up by its site after it was accepted.", of)
 	} else {
-		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", phrase.Count(n, "award", "awards"), map[bool]string{true: "was", false: "were"}[n == 1])
+		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", phrase.Count(n, "award", "awards"), phrase.Number(n, "was", "were"))
 	}
 	if pauses > 0 {
 		a.say("%s ended in a pause that the award had named.", phrase.Count(pauses, "run", "runs"))

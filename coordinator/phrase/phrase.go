@@ -26,15 +26,15 @@ func Quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 const longest = 400
 
 // Clean returns outside text as people may see it, at most 400 characters.
-func Clean(s string) string {
-	var b strings.Builder
-	for _, c := range Cut(s, longest) {
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			c = '·'
-		}
-		b.WriteRune(c)
+func Clean(s string) string { return strings.Map(Legible, Cut(s, longest)) }
+
+// Legible returns a character of outside text, or a dot for one that moves a cursor or
+// turns the direction of text.
+func Legible(c rune) rune {
+	if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
+		return '·'
 	}
-	return b.String()
+	return c
 }
 
 // Cut returns s with at most n characters, the last of them a sign that there
@@ -133,11 +133,14 @@ func list(words []string, last string) string {
 }
 
 // Count returns a number with the noun that fits it: "1 job", "3 jobs".
-func Count(n int, one, many string) string {
+func Count(n int, one, many string) string { return fmt.Sprint(n, " ", Number(n, one, many)) }
+
+// Number returns the form of a word that fits a number: "is" of 1, "are" of 3.
+func Number(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return many
 }
 
 // Wrap writes text in lines of at most 96 columns that end between words.

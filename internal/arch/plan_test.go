@@ -99,7 +99,7 @@ var plan = []line{
 	{"scenarios/conformance", pure, "scenarios/shift", "", "runs the published cases; there is no market in it"},
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/shift", "", "other rules for the same market"},
 	{"scenarios/replay", shell, "protocol bus", "", "simulated time over a real bus; machines that hear something at once live side by side"},
-	{"scenarios/report", shell, "protocol coordinator/record coordinator/scene", "", "writes pages and charts of what was recorded"},
+	{"scenarios/report", shell, "protocol coordinator/phrase coordinator/record coordinator/scene", "", "writes pages and charts of what was recorded"},
 	{"scenarios", shell, "*", "", "the one place of wiring: it sets coordinator and sites on one stage"},
 	{"scenarios/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 

@@ -7,9 +7,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
 )
 
@@ -140,14 +140,7 @@ func grouped(n int64) string {
 }
 
 // plain returns outside text without what moves a cursor or turns direction.
-func plain(s string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			return '·'
-		}
-		return c
-	}, s)
-}
+func plain(s string) string { return strings.Map(phrase.Legible, s) }
 
 // short returns a policy's name as a table has room for it.
 func short(name string) string {
