@@ -113,8 +113,9 @@ type Hands struct {
 	silent  bool    // the API server does not answer
 	past    []ended // runs that ended not long ago, oldest first
 
-	toldHour protocol.Time                          // the last that was told; 0: none
-	spent    map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
+	firstHour protocol.Time                          // that these hands told; 0: none yet
+	toldHour  protocol.Time                          // the last that was told; 0: none
+	spent     map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
 
 	giving  sync.Mutex
 	written map[types.UID]*resourcev1.ResourceClaim // allocated by us, and not seen so yet

@@ -55,6 +55,9 @@ func (h *Hands) hour(ctx context.Context, hour protocol.Time) protocol.Reading {
 			jobs += r.fixed[hour]
 		}
 	}
+	if h.toldHour == 0 {
+		h.firstHour = hour
+	}
 	h.toldHour = hour
 	for at := range h.spent {
 		if at <= hour {
@@ -120,7 +123,8 @@ func (h *Hands) fix(r *run, hour protocol.Time, draw []protocol.Slice) {
 }
 
 // spend is the last word on what a run drew: as told in hours that were, and the
-// rest in the others, or in this one.
+// rest in the others, or in this one. Hours before the first that these hands told
+// were told by those before them, if at all: they stay as they are.
 func (h *Hands) spend(r *run, draw []protocol.Slice) (out []protocol.Slice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +134,7 @@ func (h *Hands) spend(r *run, draw []protocol.Slice) (out []protocol.Slice) {
 		if told, ok := r.fixed[s.Hour]; ok {
 			late += s.Energy - told
 			s.Energy = told
-		} else if s.Hour <= h.toldHour { // it was not known to run then
+		} else if s.Hour >= h.firstHour && s.Hour <= h.toldHour { // it was not known to run then
 			late += s.Energy
 			continue
 		}

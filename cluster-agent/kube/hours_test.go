@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,5 +125,24 @@ func TestASitesMeterIsBelievedAndItsAbsenceIsSaid(t *testing.T) {
 	low.runs["r"] = &run{name: "r", since: noon, launch: protocol.Launch{Power: 1000}}
 	if x := low.hour(t.Context(), noon); x.Total != 3_600_000 || x.Idle != 0 || !x.Estimated {
 		t.Errorf("hour = %+v", x)
+	}
+}
+
+// An agent is begun anew while a job runs: the hours that it ran before were told by the
+// agent before, and it is not billed for them at what energy costs when it ends.
+func TestHoursOfAFormerLifeStayWhereTheyWere(t *testing.T) {
+	now := noon.Add(3*time.Hour + grace)
+	h := bare(Config{}, &now)
+	r := &run{name: "r", since: noon, launch: protocol.Launch{Power: 1000}}
+	h.runs["r"] = r
+	h.hour(t.Context(), noon.Add(2*time.Hour))
+	var got []protocol.Millijoules
+	for i, s := range h.spend(r, Planned(r.launch, noon, noon.Add(3*time.Hour+30*time.Minute))) {
+		if got = append(got, s.Energy); s.Hour != noon.Add(time.Duration(i)*time.Hour) {
+			t.Errorf("slice %d is of %v", i, s.Hour)
+		}
+	}
+	if want := []protocol.Millijoules{3_600_000, 3_600_000, 3_600_000, 1_800_000}; !slices.Equal(got, want) {
+		t.Errorf("it drew %v by hour; want %v", got, want)
 	}
 }
