@@ -58,7 +58,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 			if left := h.unsettled(r, pods); left > 0 {
 				return left, nil
 			}
-			return 0, h.exit(ctx, r, pods, "")
+			return 0, h.exit(ctx, r, u, pods, "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
 			lost := disturbed(pods)
@@ -69,7 +69,7 @@ func (h *Hands) attend(ctx context.Context, name string) (again time.Duration, e
 				lost = robbed(u, pods)
 			}
 			if lost == "" {
-				return 0, h.exit(ctx, r, pods, why)
+				return 0, h.exit(ctx, r, u, pods, why)
 			}
 			h.leave(r, protocol.Evicted, lost)
 		}
@@ -359,7 +359,7 @@ func (h *Hands) lags(r *run, pods []*corev1.Pod) time.Duration {
 }
 
 // exit says that a run has ended by itself, and lets the cluster forget it.
-func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed string) error {
+func (h *Hands) exit(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod, failed string) error {
 	since, until := r.since, protocol.Time(0)
 	for _, p := range pods {
 		if since == 0 || started(p) < since {
@@ -374,8 +374,12 @@ func (h *Hands) exit(ctx context.Context, r *run, pods []*corev1.Pod, failed str
 	if since == 0 {
 		since = r.created
 	}
-	if until < since {
-		until = max(since, h.cfg.Now())
+	if until < since { // its pods are gone; it may have ended while we were away
+		until = h.cfg.Now()
+		if at := r.kind.ended(u); at != 0 {
+			until = min(until, at)
+		}
+		until = max(until, since)
 	}
 	if !r.told.Swap(true) {
 		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})

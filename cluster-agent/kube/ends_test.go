@@ -70,7 +70,7 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 	r := &run{name: "r", space: "default", kind: &kinds[0], created: noon, since: noon, launch: protocol.Launch{Power: 1000}}
 	h.runs["r"] = r
 	for range 10 {
-		if err := h.exit(t.Context(), r, nil, ""); err == nil {
+		if err := h.exit(t.Context(), r, &unstructured.Unstructured{}, nil, ""); err == nil {
 			break
 		}
 	}

@@ -3,6 +3,7 @@ package kube
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,47 @@ func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
 	}
 	if x, ok := h.past[0].said.(protocol.Lost); !ok || x.Why.Code != protocol.Unfinished || !strings.Contains(x.Why.Note, "webhook") {
 		t.Errorf("said %+v", h.past[0].said)
+	}
+}
+
+// A job ran for half an hour while the agent was down for two days, and its controller
+// took its pods away.
+func TestAJobThatEndedWhileNobodyLookedIsBilledToItsEnd(t *testing.T) {
+	now := noon.Add(48 * time.Hour)
+	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
+	l.Power = 1000
+	u, _, err := bare(Config{}, &now).build(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Object["status"] = says("Failed", "DeadlineExceeded")
+	u.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["lastTransitionTime"] = "2026-01-02T12:30:00Z"
+	h, r := found(t, &now, u, l)
+	if _, err := h.attend(t.Context(), r.name); err != nil || len(h.past) != 1 {
+		t.Fatalf("%v; said %v", err, h.past)
+	}
+	x, _ := h.past[0].said.(protocol.Exited)
+	if len(x.Draw) != 1 || x.Draw[0].Energy != 1_800_000 || x.Ended != noon.Add(30*time.Minute) {
+		t.Errorf("said %+v", x)
+	}
+}
+
+func TestEachKindSaysWhenItEnded(t *testing.T) {
+	const at = "2026-01-02T12:30:00Z"
+	for name, status := range map[string]map[string]any{
+		"Job": {"completionTime": at}, "RayJob": {"jobStatus": "SUCCEEDED", "endTime": at}, "SparkApplication": {"terminationTime": at},
+		"Workflow": {"finishedAt": at, "startedAt": "2026-01-02T11:00:00Z"},
+		"JobSet": {"conditions": []any{
+			map[string]any{"type": "Suspended", "status": "True", "lastTransitionTime": "2026-01-03T00:00:00Z"},
+			map[string]any{"type": "Completed", "status": "True", "lastTransitionTime": at},
+		}},
+	} {
+		k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.Kind == name })]
+		if got := k.ended(&unstructured.Unstructured{Object: map[string]any{"status": status}}); got != noon.Add(30*time.Minute) {
+			t.Errorf("a %s ended at %v", name, got)
+		}
+		if got := k.ended(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"endTime": nil}}}); got != 0 {
+			t.Errorf("a %s that does not tell ended at %v", name, got)
+		}
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A kind says where an object has its pods, how many of them run at once, and
@@ -127,4 +130,26 @@ func (e ending) is(u *unstructured.Unstructured) (word string, ok bool) {
 		}
 	}
 	return word, false
+}
+
+// ended is when an object came to say that it has; 0 if it does not tell.
+func (k *kind) ended(u *unstructured.Unstructured) (at protocol.Time) {
+	note := func(text string) {
+		if t, err := time.Parse(time.RFC3339, text); err == nil {
+			at = max(at, protocol.At(t))
+		}
+	}
+	for _, field := range []string{"completionTime", "endTime", "terminationTime", "finishedAt"} { // as kinds call it
+		text, _, _ := unstructured.NestedString(u.Object, "status", field)
+		note(text)
+	}
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range list {
+		m, _ := c.(map[string]any)
+		if name, _ := m["type"].(string); m["status"] == "True" && slices.Contains(slices.Concat(k.done.values, k.failed.values), name) {
+			text, _ := m["lastTransitionTime"].(string)
+			note(text)
+		}
+	}
+	return at
 }

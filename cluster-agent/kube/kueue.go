@@ -27,10 +27,10 @@ func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstruc
 	}
 	if r.leaving.Load() == nil && u != nil {
 		if _, ok := r.kind.done.is(u); ok {
-			return 0, h.exit(ctx, r, h.podsOf(r), "")
+			return 0, h.exit(ctx, r, u, h.podsOf(r), "")
 		}
 		if why, ok := r.kind.failed.is(u); ok {
-			return 0, h.exit(ctx, r, h.podsOf(r), why)
+			return 0, h.exit(ctx, r, u, h.podsOf(r), why)
 		}
 		h.noticeStart(r) // first: one that was found again has begun long ago
 	}
