@@ -142,7 +142,9 @@ func (h *Hands) release(ctx context.Context, r *run, uid string) (why string, er
 	}
 	patch, err := h.freedom(r, j, node)
 	if err == nil {
-		r.asked = h.cfg.Now()
+		if r.asked == 0 {
+			r.asked = h.cfg.Now()
+		}
 		_, err = h.cfg.Client.BatchV1().Jobs(r.space).Patch(ctx, j.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	return "", err
@@ -216,6 +218,12 @@ func (h *Hands) giveBack(ctx context.Context, r *run, pods []*corev1.Pod) error 
 	}
 	patch := map[string]any{"metadata": meta}
 	if r.lent.kueue == "" {
+		if r.created == 0 { // nobody said that it was released, and it may not have been
+			j, err := h.cfg.Client.BatchV1().Jobs(r.space).Get(ctx, r.lent.object, metav1.GetOptions{})
+			if err != nil || j.Labels[LabelRun] != r.name {
+				return err
+			}
+		}
 		meta["uid"] = strings.TrimPrefix(string(r.launch.Job.ID), h.cfg.Site+"/")
 		patch["spec"] = map[string]any{"suspend": true}
 		for _, p := range pods {
