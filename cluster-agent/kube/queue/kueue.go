@@ -114,8 +114,7 @@ func (q *Queue) attendWorkload(ctx context.Context, name string, w *workload) (a
 	key := ofWorkload + name
 	n := q.known(order.Job.ID, key)
 	if n.closed {
-		q.forget(order.Job.ID)
-		return 0, q.closeWorkload(ctx, w, n.stand)
+		return 0, q.closeWorkload(ctx, w, order.Job.ID, n.stand)
 	}
 	if !waits || w.DeletionTimestamp != nil {
 		// One that has finished where it ran is told of by that site, soon.
@@ -224,8 +223,9 @@ func (q *Queue) orderWorkload(w *workload, taken time.Time) (protocol.Submit, []
 	return protocol.Submit{Job: job, Task: protocol.Task(task)}, s.faults
 }
 
-// closeWorkload lets go of a Workload whose auction is over.
-func (q *Queue) closeWorkload(ctx context.Context, w *workload, end protocol.Standing) error {
+// closeWorkload lets go of a Workload whose auction is over. One that still waits is kept
+// in mind as closed until Kueue takes its reservation back.
+func (q *Queue) closeWorkload(ctx context.Context, w *workload, id protocol.JobID, end protocol.Standing) error {
 	if s := stands(end); w.DeletionTimestamp == nil && s.reason != "Cancelled" {
 		if err := q.tellWorkload(ctx, w, s); err != nil {
 			return err
@@ -234,10 +234,14 @@ func (q *Queue) closeWorkload(ctx context.Context, w *workload, end protocol.Sta
 			return nil
 		}
 	}
-	return q.patchWorkload(ctx, w, map[string]any{
+	err := q.patchWorkload(ctx, w, map[string]any{
 		"finalizers":  slices.DeleteFunc(slices.Clone(w.Finalizers), func(f string) bool { return f == Finalizer }),
 		"annotations": map[string]any{NoteTaken: nil},
 	})
+	if err == nil {
+		q.forget(id)
+	}
+	return err
 }
 
 // tellWorkload makes an event of how a Workload stands, on its Job, where its owner

@@ -2,16 +2,22 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakedynamic "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A queue that is to serve Kueue, in a cluster without it, would wait in silence for
@@ -38,5 +44,74 @@ func TestAQueueSaysThatItsClusterHasNoKueue(t *testing.T) {
 		if said := strings.Contains(log.String(), "no Kueue"); said == there {
 			t.Errorf("Kueue is there: %v; the log says:\n%s", there, log.String())
 		}
+	}
+}
+
+// asked counts what is said to the market.
+type asked struct {
+	bus.Port
+	times int
+}
+
+func (a *asked) Say(_ context.Context, ms ...protocol.Message) error {
+	a.times += len(ms)
+	return nil
+}
+
+// The market is asked about a Workload that it refused no more than once, for as long as
+// that waits.
+func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
+	object := func(text string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	w := object(`{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"train","namespace":"vision","uid":"77","finalizers":["gridbid.io/queue"],
+"annotations":{"gridbid.io/submitted":"2026-01-02T12:00:00Z","gridbid.io/regions":"lyon"}},"spec":{"podSets":[{"count":1,"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}}]},
+"status":{"conditions":[{"type":"QuotaReserved","status":"True","lastTransitionTime":"2026-01-02T12:00:00Z"}],"admissionChecks":[{"name":"sites","state":"Pending"}]}}`)
+	now := noon
+	q := New(Config{
+		Site: "hub", Kueue: &Kueue{}, Client: fake.NewClientset(), Dynamic: fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(), w.DeepCopy()), Now: func() protocol.Time { return now },
+	})
+	market := &asked{}
+	q.port = market
+	shelf := func(all ...*unstructured.Unstructured) cache.Indexer {
+		in := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		for _, u := range all {
+			if err := in.Add(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return in
+	}
+	q.workloads["vision"] = shelf(w)
+	q.checks = admission{shelf(object(`{"metadata":{"name":"sites"},"spec":{"controllerName":"kueue.x-k8s.io/multikueue","parameters":{"name":"all"}}}`)),
+		shelf(object(`{"metadata":{"name":"all"},"spec":{"clusters":["lyon"]}}`))}
+	look := func() {
+		t.Helper()
+		if _, err := q.attend(t.Context(), ofWorkload+"vision/train"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if market.times != 1 {
+		t.Fatalf("the market was asked %d times", market.times)
+	}
+	q.hear(protocol.Message{From: protocol.Coordinator, To: protocol.Queue("hub"), Body: protocol.Refuse{Job: "hub/77-1767355200", Why: protocol.Reason{Code: protocol.NoOffer}}})
+	for range 5 {
+		look()
+		now = now.Add(q.cfg.Every)
+	}
+	if market.times != 1 {
+		t.Errorf("it was asked %d times", market.times)
+	}
+	if err := unstructured.SetNestedSlice(w.Object, nil, "status", "conditions"); err != nil { // Kueue took its reservation back
+		t.Fatal(err)
+	}
+	look()
+	if len(q.news) != 0 {
+		t.Errorf("what is over is kept in mind: %v", q.news)
 	}
 }
