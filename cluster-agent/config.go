@@ -69,6 +69,9 @@ func load(file string) (config, error) {
 	if c.Queue != nil && c.Simulate != nil {
 		return c, fmt.Errorf("cluster-agent: %s: queue needs a real cluster; it does not go with simulate", file)
 	}
+	if c.Queue != nil && c.Cluster != nil && (c.Queue.Kubeconfig != "" || len(c.Queue.Namespaces) > 0) {
+		return c, p.Fault([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
+	}
 	if c.Cluster != nil && c.Grid == nil {
 		return c, fmt.Errorf("cluster-agent: %s: kubernetes needs grid: say what the site's energy costs", file)
 	}

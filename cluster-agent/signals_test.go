@@ -62,6 +62,22 @@ func TestAHubTakesNoGrid(t *testing.T) {
 	}
 }
 
+// What a queue beside a cluster would not heed is refused, not passed over.
+func TestAQueueBesideAClusterLooksInThatCluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	for queue, want := range map[string]string{
+		"{}": "", "{namespaces: [inbox]}": "agent.yaml:6: queue: kubeconfig and namespaces are of a hub", "{kubeconfig: other}": "agent.yaml:6: queue: kubeconfig and namespaces are of a hub",
+	} {
+		text := "site: oslo\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\nkubernetes: {sharing: dra}\ngrid: {price: 70, carbon: 400}\nqueue: " + queue + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load(file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("queue: %s: %v; want %q", queue, err, want)
+		}
+	}
+}
+
 // intensity is a Prometheus server that has the same intensity at all times.
 func intensity(t *testing.T, status int) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
