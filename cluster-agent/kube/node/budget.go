@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -221,10 +220,13 @@ func (c ConfigMap) Load(ctx context.Context) (map[string]string, string, error) 
 	return m.Data, m.ResourceVersion, nil
 }
 
-// Save implements Store.
+// Save implements Store. What others wrote beside the rows, as whose release it is, stays.
 func (c ConfigMap) Save(ctx context.Context, rows map[string]string, version string) error {
-	_, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Update(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace, ResourceVersion: version}, Data: rows,
-	}, metav1.UpdateOptions{})
+	m, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	m.ResourceVersion, m.Data = version, rows
+	_, err = c.Client.CoreV1().ConfigMaps(c.Namespace).Update(ctx, m, metav1.UpdateOptions{})
 	return err
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"pgregory.net/rapid"
 
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
@@ -266,5 +269,22 @@ func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
 	}
 	if a, b := all[0].caps.Total(), all[1].caps.Total(); a != 1_000_000 || b != 1_000_000 {
 		t.Errorf("%d and %d of two, want half each", a, b)
+	}
+}
+
+// Who installed the book marks it as his, and finds it again by that.
+func TestTheBookKeepsWhatOthersWroteOnIt(t *testing.T) {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ceiling", Namespace: "gridbid", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}}}
+	c := ConfigMap{Client: fake.NewClientset(m), Namespace: "gridbid", Name: "ceiling"}
+	_, version, err := c.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Save(t.Context(), map[string]string{"n1": "{}"}, version); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Client.CoreV1().ConfigMaps("gridbid").Get(t.Context(), "ceiling", metav1.GetOptions{})
+	if err != nil || got.Labels["app.kubernetes.io/managed-by"] != "Helm" || got.Data["n1"] != "{}" {
+		t.Errorf("the book is %+v, %v", got, err)
 	}
 }
