@@ -23,6 +23,7 @@ type CapsConfig struct {
 // Make it with [NewCaps], and Restore when done. It is for one goroutine.
 type Caps struct {
 	cfg     CapsConfig
+	part    protocol.Milliwatts // of a ceiling of several machines; 0: none
 	devices []*capped
 	notes   notes
 }
@@ -111,8 +112,17 @@ func (c *Caps) device(uuid string) (*capped, error) {
 	return nil, fmt.Errorf("nvml: no device %q whose limit can be set", uuid)
 }
 
-// SetCeiling replaces the common ceiling; 0 is none. The next Apply keeps it.
-func (c *Caps) SetCeiling(ceiling protocol.Milliwatts) { c.cfg.Ceiling = ceiling }
+// SetPart sets what these devices have of a ceiling that is shared with other machines,
+// beside their own; 0 is no such ceiling. The next Apply keeps both.
+func (c *Caps) SetPart(part protocol.Milliwatts) { c.part = part }
+
+// ceiling is the lower of the two; 0: there is none.
+func (c *Caps) ceiling() protocol.Milliwatts {
+	if c.part == 0 || c.cfg.Ceiling == 0 {
+		return max(c.part, c.cfg.Ceiling)
+	}
+	return min(c.part, c.cfg.Ceiling)
+}
 
 // Len returns how many devices' limits are kept.
 func (c *Caps) Len() int { return len(c.devices) }
@@ -126,11 +136,14 @@ func (c *Caps) Total() (sum protocol.Milliwatts) {
 }
 
 // Wants returns the least that all limits together can be, and the most that
-// they would be without a ceiling.
+// they would be without a ceiling of several machines.
 func (c *Caps) Wants() (w power.Want) {
 	for _, d := range c.devices {
 		x := c.asks(d)
 		w.Least, w.Most = w.Least+x.Least, w.Most+x.Most
+	}
+	if c.cfg.Ceiling > 0 {
+		w.Most = max(w.Least, min(w.Most, c.cfg.Ceiling))
 	}
 	return w
 }
@@ -280,16 +293,17 @@ func (c *Caps) hold(d *capped, mhz int) error {
 // targets returns the limit of each device.
 func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	wants := make([]power.Want, len(c.devices))
-	ceiling := c.cfg.Ceiling
+	ceiling, most := c.ceiling(), protocol.Milliwatts(0)
 	for i, d := range c.devices {
 		wants[i] = c.asks(d)
-		if c.cfg.Ceiling == 0 {
-			ceiling += wants[i].Most
-		}
+		most += wants[i].Most
+	}
+	if ceiling == 0 {
+		ceiling = most
 	}
 	limits, ok := power.Share(ceiling, wants)
 	if !ok {
-		return limits, fmt.Errorf("nvml: the lowest limits of all devices together are above the ceiling of %.0f W: raise it, or take devices out", float64(c.cfg.Ceiling)/1000)
+		return limits, fmt.Errorf("nvml: the lowest limits of all devices together are above the ceiling of %.0f W: raise it, or take devices out", float64(ceiling)/1000)
 	}
 	return limits, nil
 }

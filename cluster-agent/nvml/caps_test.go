@@ -357,7 +357,7 @@ func TestAClockThatIsSetBackHoldsNoChangeUp(t *testing.T) {
 	c := newCaps(t, open(t, library), CapsConfig{})
 	set := func(now time.Time, ceiling, limit protocol.Milliwatts, mhz int) {
 		t.Helper()
-		c.SetCeiling(ceiling)
+		c.SetPart(ceiling)
 		if err := errors.Join(c.Want("GPU-0", limit), c.WantClock("GPU-0", mhz)); err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 	if err != nil && b.stale > b.Forget/2 {
 		b.limit = caps.Wants().Least
 	}
-	caps.SetCeiling(b.limit)
+	caps.SetPart(b.limit)
 	if b.limit != before {
 		again = now.Go()
 	}
@@ -99,7 +99,7 @@ func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, a
 // leave takes a node's cards out of the ceiling. Its row is forgotten with time.
 func (b *Budget) leave(caps *nvml.Caps) {
 	*b = Budget{Store: b.Store, Node: b.Node, Ceiling: b.Ceiling, Forget: b.Forget}
-	caps.SetCeiling(0)
+	caps.SetPart(0)
 }
 
 // pass counts the time since keep was called last. What passed of it while our clock

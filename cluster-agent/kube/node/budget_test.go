@@ -272,6 +272,33 @@ func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
 	}
 }
 
+// A machine may have a ceiling of its own, as of its supply, beside its part of the
+// site's: it holds whatever the site would give, and nothing is held that it cannot use.
+func TestAMachinesOwnCeilingHoldsBesideTheSites(t *testing.T) {
+	var devices []nvml.Device
+	for i := range 4 {
+		devices = append(devices, &card{id: fmt.Sprint(i), limit: 700_000})
+	}
+	caps, err := nvml.NewCaps(devices, nvml.CapsConfig{Every: time.Nanosecond, Ceiling: 1_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &book{}
+	m := machine{&Budget{Store: store, Node: "a", Ceiling: 2_800_000}, caps}
+	now := noon
+	for range 10 {
+		now = now.Add(30 * time.Second)
+		_, _ = m.round(t, now)
+	}
+	if caps.Total() != 1_000_000 || store.held(t) != 1_000_000 {
+		t.Errorf("its limits sum to %d mW, and it holds %d; want its own ceiling", caps.Total(), store.held(t))
+	}
+	m.leave(caps)
+	if _, err := caps.Apply(now.Add(time.Second).Go()); err != nil || caps.Total() != 1_000_000 {
+		t.Errorf("out of the site's ceiling: %d mW, %v", caps.Total(), err)
+	}
+}
+
 // Who installed the book marks it as his, and finds it again by that.
 func TestTheBookKeepsWhatOthersWroteOnIt(t *testing.T) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ceiling", Namespace: "gridbid", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}}}
