@@ -96,7 +96,7 @@ func New(cfg Config) *Daemon {
 }
 
 // Run lets a daemon live until ctx ends, and puts all limits back then. An API
-// server that does not answer is waited for; cards are kept as they are.
+// server that does not answer is waited for; cards are kept as they are, but below ceilings.
 func (d *Daemon) Run(ctx context.Context) error {
 	if d.cfg.Cards == nil {
 		d.cfg.Log.Warn("no cards are kept or measured here; energy of jobs on this node is estimated", "why", d.cfg.Why)
@@ -108,6 +108,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		}()
 	}
 	synced := d.watch(ctx)
+	d.lower(ctx)
 	for slices.ContainsFunc(synced, func(f cache.InformerSynced) bool { return !f() }) { // the guard is told meanwhile, too
 		d.beat()
 		select {
@@ -128,6 +129,23 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case <-d.kick:
 		case <-time.After(wait):
 		}
+	}
+}
+
+// lower keeps ceilings before the API server says who holds cards: the machine's own, and
+// of the site's no more than the lowest limits, as nobody tells its part. Where it has yet
+// to say whose the cards are, the site's is not for them.
+func (d *Daemon) lower(ctx context.Context) {
+	if d.cfg.Cards == nil {
+		return
+	}
+	now, again := d.cfg.Now(), time.Time{}
+	var err error
+	if d.cfg.Budget != nil && d.node == nil {
+		_, err = d.cfg.Budget.keep(ctx, d.cfg.Cards.Limits(), now, again) // asks nobody, the first time
+	}
+	if _, unset := d.cfg.Cards.Keep(now, nil); err != nil || unset != nil {
+		d.cfg.Log.Error("cards", "error", errors.Join(err, unset))
 	}
 }
 
