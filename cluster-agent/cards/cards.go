@@ -285,10 +285,7 @@ func (c *Cards) want() {
 	for _, d := range c.all {
 		limit, clock := protocol.Milliwatts(0), 0
 		for i, h := range c.on(d.UUID()) {
-			mine, mhz := h.Plan.Cap, 0
-			if c.cfg.Clock != nil && mine > 0 {
-				mhz = c.cfg.Clock(d.Model(), mine)
-			}
+			mine, mhz := h.Plan.Cap, c.clock(d, h)
 			if mhz > 0 {
 				mine = 0 // kept by the clock
 			}
@@ -315,8 +312,31 @@ func (c *Cards) want() {
 		}
 		for _, h := range c.on(d.UUID()) {
 			h.state[d.UUID()] = err
+			if err == nil && !c.kept(d, h, limit, clock) {
+				h.state[d.UUID()] = fmt.Errorf("cards: card %s: %w", d.UUID(), errHigher)
+			}
 		}
 	}
+}
+
+// errHigher is of a cap that gives way to that of another job on its card.
+var errHigher = errors.New("another job has it under a higher cap, or under none, which counts")
+
+// kept reports whether the limit and the clock of a card, 0 for none, keep a holder's cap.
+func (c *Cards) kept(d nvml.Device, h *hold, limit protocol.Milliwatts, clock int) bool {
+	if mhz := c.clock(d, h); mhz > 0 {
+		return clock > 0 && clock <= mhz
+	}
+	return h.Plan.Cap == 0 || limit > 0 && limit <= h.Plan.Cap
+}
+
+// clock is at how many MHz a holder's cap is kept on a card; 0: by a limit, or there is
+// none.
+func (c *Cards) clock(d nvml.Device, h *hold) int {
+	if c.cfg.Clock == nil || h.Plan.Cap == 0 {
+		return 0
+	}
+	return c.cfg.Clock(d.Model(), h.Plan.Cap)
 }
 
 // State says how a holder's cards stand.
@@ -337,7 +357,7 @@ func (c *Cards) State(name string) State {
 		for _, k := range []struct {
 			err  error
 			word string
-		}{{nvml.ErrNotPermitted, "NotPermitted"}, {nvml.ErrLost, "CardLost"}, {errAbsent, "CardLost"}, {nvml.ErrNotSupported, "NotSupported"}} {
+		}{{nvml.ErrNotPermitted, "NotPermitted"}, {nvml.ErrLost, "CardLost"}, {errAbsent, "CardLost"}, {nvml.ErrNotSupported, "NotSupported"}, {errHigher, "Shared"}} {
 			if errors.Is(err, k.err) {
 				why = k.word
 			}

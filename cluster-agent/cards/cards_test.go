@@ -149,6 +149,29 @@ func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
 }
 
 // Who comes to a card that others hold has nothing of what it drew before.
+// Nobody is told that his card draws no more than it may.
+func TestACapThatGivesWayToAnotherJobsIsNotCalledKept(t *testing.T) {
+	at := map[protocol.Milliwatts]int{350_000: 900, 450_000: 1200}
+	b := newBench(t, 1, Config{Clock: func(_ string, cap protocol.Milliwatts) int { return at[cap] }})
+	for _, tc := range []struct {
+		mine, other protocol.Milliwatts
+		why         string
+	}{
+		{300_000, 300_000, "Capped"}, {300_000, 400_000, "Shared"}, {400_000, 300_000, "Capped"}, {300_000, 0, "Shared"}, {0, 300_000, "NoCap"},
+		{350_000, 450_000, "Shared"}, {450_000, 350_000, "Capped"}, {350_000, 300_000, "Shared"}, {300_000, 350_000, "Shared"},
+	} {
+		b.after(10, holder("mine", 500, tc.mine, "GPU-0"), holder("other", 500, tc.other, "GPU-0"))
+		if s := b.State("mine"); s.Why != tc.why || s.Set != (tc.why != "Shared") {
+			t.Errorf("%d mW beside %d: %+v; want %s", tc.mine, tc.other, s, tc.why)
+		}
+		b.after(10, holder("mine", 500, tc.mine, "GPU-0"))
+		if s := b.State("mine"); !s.Set {
+			t.Errorf("%d mW when the other is gone: %+v", tc.mine, s)
+		}
+		b.after(10)
+	}
+}
+
 func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	x, y := holder("x", 250, 0, "GPU-0"), holder("y", 500, 0, "GPU-0")
