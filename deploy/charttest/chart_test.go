@@ -199,3 +199,17 @@ func TestJobsArePutWhereTheAgentsKeysAreNot(t *testing.T) {
 		t.Errorf("rendered with %v", err)
 	}
 }
+
+// A word that is spelt wrong sets nothing: a ceiling, say, that nobody would keep.
+func TestAValueThatTheChartDoesNotKnowIsRefused(t *testing.T) {
+	for name, more := range map[string]map[string]any{
+		"ceilingwatts": {"node": map[string]any{"ceilingwatts": 5000}}, "namespace": {"namespace": "training"}, "cidrs": {"networkPolicy": map[string]any{"apiServer": map[string]any{"cidrs": "10.0.0.0/8"}}},
+	} {
+		if _, err := render(t, values(more)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := render(t, values(map[string]any{"global": map[string]any{"region": "north"}})); err != nil {
+		t.Errorf("as a part of another chart: %v", err)
+	}
+}
