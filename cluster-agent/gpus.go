@@ -21,7 +21,7 @@ func gpus(args []string, out io.Writer) error {
 	fs.SetOutput(out)
 	asJSON := fs.Bool("json", false, "print as JSON, power in milliwatts, energy in millijoules")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return err
 	}
 	lib, err := nvml.Open(*library)
@@ -91,7 +91,7 @@ func guard(args []string, out io.Writer) error {
 	beats := fs.String("beats", "", "`FILE` that the agent touches (default: it writes to our standard input)")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	period := fs.Duration("period", 10*time.Second, "how long its agent may be silent")
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return err
 	}
 	if *file == "" || *period <= 0 {

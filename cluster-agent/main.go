@@ -78,6 +78,15 @@ func tool(args []string, out io.Writer) int {
 	return 1
 }
 
+// parse reads the flags of a tool. Those behind a word that is none would be passed over.
+func parse(fs *flag.FlagSet, args []string) error {
+	err := fs.Parse(args)
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q; see %s --help", fs.Arg(0), fs.Name())
+	}
+	return err
+}
+
 // A setup is a configuration that was checked.
 type setup struct {
 	config   config

@@ -71,7 +71,7 @@ func runNode(args []string, out io.Writer) error {
 		fmt.Fprintln(out, aboutNode)
 		fs.PrintDefaults()
 	}
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return err
 	}
 	if err := o.check(); err != nil {

@@ -35,7 +35,7 @@ func profiles(args []string, out io.Writer) error {
 	file := fs.String("config", "", "configuration `FILE` in YAML")
 	least := fs.Int("least", 1, "leave out kinds of jobs with fewer than `N` runs")
 	asJSON := fs.Bool("json", false, "print as JSON; times in nanoseconds, power in milliwatts, use in the units of docs/protocol.md")
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return err
 	}
 	c, err := load(*file)

@@ -118,7 +118,7 @@ func signals(args []string, out io.Writer) error {
 	fs.Usage = func() { fmt.Fprintln(out, aboutSignals); fs.PrintDefaults() }
 	file := fs.String("config", "", "configuration `FILE` in YAML, with grid: sources")
 	asJSON := fs.Bool("json", false, "print as JSON; times in UTC, ages in seconds")
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return err
 	}
 	c, err := load(*file)

@@ -33,6 +33,8 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
 		{[]string{"node", "--node", "a", "--state", "s", "--ceiling", "-1"}, 1, "want watts"},
 		{[]string{"node", "--node", "a", "--state", "s", "--log-format", "xml"}, 1, "text or json"},
+		{[]string{"node", "--node", "a", "--state", "s", "--curves", "a.json", "b.json", "--ceiling", "2000"}, 1, `unknown argument "b.json"`},
+		{[]string{"guard", "on", "--state", "s"}, 1, `unknown argument "on"`},
 	} {
 		var out strings.Builder
 		if code := run(tc.args, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
