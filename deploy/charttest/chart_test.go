@@ -209,7 +209,7 @@ func TestAValueThatTheChartDoesNotKnowIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := render(t, values(map[string]any{"global": map[string]any{"region": "north"}})); err != nil {
+	if _, err := render(t, values(map[string]any{"global": map[string]any{"region": "north"}, "enabled": true})); err != nil {
 		t.Errorf("as a part of another chart: %v", err)
 	}
 }
