@@ -1,23 +1,32 @@
 package market
 
 import (
+	"cmp"
 	"container/heap"
-	"strings"
 
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An agenda is the times at which lots want attention, soonest first. Entries
-// whose lot has moved on are skipped, not removed.
+// An agenda is the times at which lots want attention, soonest first; at one time
+// by priority, then by arrival, since a call may not hold all that are due, and those
+// in it are served first. Entries whose lot has moved on are skipped, not removed.
 type agenda struct{ h entries }
 
 type entry struct {
-	due protocol.Time
-	id  protocol.JobID
+	due      protocol.Time
+	priority int
+	arrival  protocol.Time
+	id       protocol.JobID
+}
+
+func (e entry) compare(o entry) int {
+	return cmp.Or(cmp.Compare(e.due, o.due), cmp.Compare(o.priority, e.priority), cmp.Compare(e.arrival, o.arrival), cmp.Compare(e.id, o.id))
 }
 
 // add notes that a lot is due.
-func (a *agenda) add(l *lot) { heap.Push(&a.h, entry{l.due, l.job.ID}) }
+func (a *agenda) add(l *lot) {
+	heap.Push(&a.h, entry{l.due, l.job.Priority, l.job.Arrival, l.job.ID})
+}
 
 // dated reports whether due means anything.
 func (l *lot) dated() bool {
@@ -46,15 +55,10 @@ func (a *agenda) take(now protocol.Time, lots map[protocol.JobID]*lot) *lot {
 
 type entries []entry
 
-func (h entries) Len() int { return len(h) }
-func (h entries) Less(i, j int) bool {
-	if h[i].due != h[j].due {
-		return h[i].due < h[j].due
-	}
-	return strings.Compare(string(h[i].id), string(h[j].id)) < 0
-}
-func (h entries) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *entries) Push(x any)   { *h = append(*h, x.(entry)) }
+func (h entries) Len() int           { return len(h) }
+func (h entries) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
+func (h entries) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *entries) Push(x any)        { *h = append(*h, x.(entry)) }
 func (h *entries) Pop() any {
 	last := len(*h) - 1
 	e := (*h)[last]

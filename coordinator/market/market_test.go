@@ -291,6 +291,31 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	}
 }
 
+// Who is called first is served first. What a job is called is its tenant's choice, and
+// puts it before nobody.
+func TestAFullCallHoldsWhoGoesFirst(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.market.cfg.Most = 2
+	for i, id := range []protocol.JobID{"d", "c", "b", "a"} {
+		j := s.job()
+		j.ID, j.Arrival = id, noon.Add(time.Duration(i-4)*time.Hour)
+		if id == "b" {
+			j.Priority = 5
+		}
+		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	}
+	for _, want := range [][]protocol.JobID{{"d", "b"}, {"c", "a"}} {
+		s.wait()
+		var called []protocol.JobID
+		for _, j := range the[protocol.Call](s).Jobs {
+			called = append(called, j.ID)
+		}
+		if !slices.Equal(called, want) {
+			t.Errorf("called %v; want %v", called, want)
+		}
+	}
+}
+
 // Jobs may name models and sites at length. A call of them can be said all the
 // same, and the others are in the next.
 func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
