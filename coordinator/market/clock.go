@@ -44,7 +44,7 @@ func (k *Market) anew(now protocol.Time) {
 		case l.state != accepted || !l.stop:
 			continue
 		}
-		l.due, l.rests = min(l.due, soon), min(l.rests, soon)
+		l.due, l.rests, l.lease = min(l.due, soon), min(l.rests, soon), min(l.lease, soon)
 		k.agenda.add(l)
 	}
 }

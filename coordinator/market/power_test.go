@@ -48,6 +48,31 @@ func TestWhatALateAcceptWouldDrawIsNotGivenToOthers(t *testing.T) {
 	}
 }
 
+// How long that is goes by the clock that the lease was said by. Set back, it would be hours.
+func TestWhatALateAcceptWouldDrawIsFreeSoonByAClockThatIsSetBack(t *testing.T) {
+	s := newStage(t, "oslo")
+	s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+		{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
+	}})
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.wait() // nobody answered
+	s.offer("oslo", no("train", protocol.NoRoom))
+	s.now = s.now.Add(-30 * time.Minute)
+	other := s.job()
+	other.ID, other.Arrival = "other", s.now
+	s.tell(protocol.Submitter, protocol.Submit{Job: other})
+	for end := s.now.Add(5 * time.Minute); s.now < end; {
+		if s.wait(); s.market.round != nil {
+			s.offer("oslo", menu("other", s.option(0, time.Hour)))
+		}
+	}
+	if a := the[protocol.Award](s); a.Job != "other" {
+		t.Errorf("five minutes later the last award is of %s", a.Job)
+	}
+}
+
 // runs has a market of runs that oslo has accepted, under rules.
 func runs(n int, rules ...protocol.Rule) *Market {
 	k := New(Config{}, &soonest{})
