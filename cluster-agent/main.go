@@ -155,7 +155,7 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hub.Log = s.log
+	hub.Log, hub.Longest = s.log, natsbus.SiteLimits().Size
 	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Agent(s.config.Site), Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio})
 	if err != nil {
 		return err

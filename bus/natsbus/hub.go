@@ -24,6 +24,10 @@ type Hub struct {
 	// of them together. Set them before the first Join.
 	Limits *Limits
 
+	// Longest is how many bytes of an offer others hear; 0: as many as the server
+	// takes. A longer one is said with fewer options. Set it before the first Join.
+	Longest int
+
 	// Tracer is shown what is said and heard, with the headers that it travels
 	// under; nil is none. Set it before the first Join.
 	Tracer Tracer

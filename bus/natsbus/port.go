@@ -143,7 +143,7 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 		default:
 		}
 		var err error
-		if p.buf, err = protocol.AppendEncode(p.buf[:0], m); err != nil {
+		if p.buf, err = p.encode(m); err != nil {
 			return err
 		}
 		msg := &nats.Msg{Subject: subject(m), Data: p.buf}
