@@ -89,3 +89,21 @@ func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 		}
 	}
 }
+
+// A site that is played lives for longer than anything that was said once is believed.
+func TestAConstantIsHeardByASiteThatIsBegunAnewMonthsLater(t *testing.T) {
+	s := small(1)
+	site := s.Sites[2]
+	site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-24 * time.Hour), Value: 1070}}
+	now := s.Start.Add(grid.Oldest + 48*time.Hour)
+	p, _, err := Settle(s, site.Name, s.Start, now.Add(24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range p.Feed.Tick(now) {
+		p.Grid.Hear(now, m.Body.(protocol.Signal))
+	}
+	if got := p.Grid.Outlook(now, 1).PUE[0]; got != 1070 {
+		t.Errorf("a PUE of 1.07: the site takes it for %d thousandths", got)
+	}
+}

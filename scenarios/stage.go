@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -183,6 +184,7 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		if err != nil {
 			return Place{}, nil, err
 		}
+		site.Signals = hourly(site.Signals)
 		p, err := settle(site, body, Forecasts, s.Seed, start, until)
 		if err != nil {
 			return Place{}, nil, fmt.Errorf("scenarios: site %s: %w", name, err)
@@ -191,6 +193,18 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		return p, agents.New(agents.Config{Site: name, Habit: habit}, p.Fleet, p.Grid), nil
 	}
 	return Place{}, nil, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
+}
+
+// hourly has what is constant told of each hour: a site that lives for long believes
+// nothing any more that was told once, when it began.
+func hourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
+	all = maps.Clone(all)
+	for what, points := range all {
+		if len(points) == 1 {
+			all[what] = append(slices.Clone(points), later(points, time.Hour)...)
+		}
+	}
+	return all
 }
 
 // Moved returns a scenario with all that its grids did, and all that befalls its
