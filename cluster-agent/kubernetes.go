@@ -34,6 +34,10 @@ type (
 	}
 )
 
+// leastSilence is how long an API server may always be silent: it is, while its
+// machine begins anew.
+const leastSilence = time.Minute
+
 // site makes the parties of a site on a real cluster.
 func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 	k := c.Cluster
@@ -73,6 +77,9 @@ func (c config) site(log *slog.Logger, live *feed.Feed) (site.Config, error) {
 			return site.Config{}, fmt.Errorf("cluster-agent: kubernetes: %s: %q is no time; want 10m, say", d.name, d.text)
 		}
 		*d.to = v
+	}
+	if x.Abandon > 0 && x.Abandon < leastSilence {
+		return site.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, leastSilence)
 	}
 	if x.Queue, err = c.Queue.config(); err != nil {
 		return site.Config{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,5 +129,15 @@ func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
 	c := config{Site: "oslo", Grid: new(gridConfig), Cluster: &clusterConfig{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
 	if _, err := c.site(nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is no model of the power table; want one of A10,`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// An API server that is started anew is silent for a while, and what runs there runs on.
+func TestAClusterIsNotGivenUpAtOnce(t *testing.T) {
+	for _, abandon := range []string{"1s", "59s", "-10m", "10"} {
+		c := config{Site: "oslo", Grid: new(gridConfig), Cluster: &clusterConfig{Sharing: "dra", Abandon: abandon}}
+		if _, err := c.site(nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("abandon: %q", abandon)) {
+			t.Errorf("abandon: %s: %v", abandon, err)
+		}
 	}
 }
