@@ -53,6 +53,7 @@ type node struct {
 	Node
 	jobs  []*Run // by planned end, then id
 	keeps []keep // by time, not overlapping
+	aside bool   // on standby, when that was last chosen
 
 	// Of a node that was surveyed.
 	others  []fgd.Placement // what others hold of it

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ func (f *Fleet) Opening(now protocol.Time, j protocol.Job, model string, at prot
 // that have room at once.
 func (f *Fleet) opening(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
 	start, best = f.first(now, j, model, at, run, which, nil)
-	if best >= 0 && start > at && (!j.Deferrable || start > Latest(j, run)) {
+	if best >= 0 && start > at && len(f.kept) > 0 && (!j.Deferrable || start > Latest(j, run)) {
 		if t, i := f.first(now, j, model, at, run, which, firmer(now, j, run)); t < start {
 			return t, i
 		}
@@ -62,30 +63,33 @@ func due(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
 
 func (f *Fleet) first(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool, counts firm) (start protocol.Time, best int) {
 	best = -1
-	own, aside := f.keptOn(j.ID), f.standby()
-	var busy protocol.Time
+	own, waits, late := f.keptOn(j.ID), patient(j), max(at, Latest(j, run))
+	f.standby()
+	busy, by := protocol.Time(0), protocol.Time(math.MaxInt64) // from by on it is no better
 	for i := range f.nodes {
-		n := &f.nodes[i]
-		if best >= 0 && start == at && !which {
+		if by <= at {
 			break
 		}
-		if n.gone || n.closed || !n.serves(j, model) {
-			continue
+		n, from := &f.nodes[i], at
+		if n.aside && waits && own != i {
+			from = late
 		}
-		from := at
-		if patient(j) && own != i && slices.Contains(aside, i) {
-			from = max(at, Latest(j, run))
+		if from >= by || n.gone || n.closed || !n.serves(j, model) {
+			continue
 		}
 		until := n.busy()
 		if best >= 0 && start == at && until <= busy {
 			continue // no better
 		}
-		t, ok := f.opens(now, i, j, max(from, now), run, counts)
+		t, ok := f.opens(now, i, j, max(from, now), by, run, counts)
 		if !ok {
 			continue
 		}
 		if best < 0 || t < start || t == start && until > busy {
-			start, best, busy = t, i, until
+			start, best, busy, by = t, i, until, t
+			if which {
+				by++
+			}
 		}
 	}
 	return start, best
@@ -100,20 +104,28 @@ func (n *node) busy() protocol.Time {
 }
 
 // opens returns the first time, not before at, from which on node i has room for
-// a job for so long. A job past its planned end is expected to end any moment. When
-// others end what they hold nobody knows: false if there is no room beside that.
-func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at protocol.Time, run time.Duration, counts firm) (start protocol.Time, ok bool) {
+// a job for so long; false if that is not before by. A job past its planned end is
+// expected to end any moment. When others end what they hold nobody knows: false if
+// there is no room beside that.
+func (f *Fleet) opens(now protocol.Time, i int, j protocol.Job, at, by protocol.Time, run time.Duration, counts firm) (start protocol.Time, ok bool) {
+	if at < by && f.clear(now, i, j, at, run, counts) {
+		return at, true
+	}
 	n := &f.nodes[i]
-	times := []protocol.Time{at}
+	var times []protocol.Time
 	for _, r := range n.jobs {
-		times = append(times, max(r.End, now.Add(time.Second)))
+		if t := max(r.End, now.Add(time.Second)); t > at && t < by {
+			times = append(times, t)
+		}
 	}
 	for x := range n.keeps {
-		times = append(times, n.keeps[x].until)
+		if t := n.keeps[x].until; t > at && t < by {
+			times = append(times, t)
+		}
 	}
 	slices.Sort(times)
 	for _, t := range times {
-		if t >= at && f.clear(now, i, j, t, run, counts) {
+		if f.clear(now, i, j, t, run, counts) {
 			return t, true
 		}
 	}
@@ -236,28 +248,23 @@ func (f *Fleet) keptOn(id protocol.JobID) int {
 // on standby but for its own. If it has no time to wait and finds nothing else,
 // those on standby open to it, and then what is kept for jobs that have more.
 func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, own int, try func() bool) bool {
-	var aside []int
-	for _, i := range f.standby() {
-		if i != own {
-			aside = append(aside, i)
-		}
-	}
-	shut := func(counts firm, more []int) bool {
-		defer f.closing(f.full(now, j, run, counts, more))()
+	others := slices.ContainsFunc(f.standby(), func(i int) bool { return i != own })
+	shut := func(counts firm, aside bool) bool {
+		defer f.closing(f.full(now, j, run, counts, own, aside))()
 		return try()
 	}
-	if shut(nil, aside) {
+	if shut(nil, true) {
 		return true
 	}
-	return f.cfg.Standby > 0 && !waits(now, j, run) && (len(aside) > 0 && shut(nil, nil) || len(f.kept) > 0 && shut(firmer(now, j, run), nil))
+	return f.cfg.Standby > 0 && !waits(now, j, run) && (others && shut(nil, false) || len(f.kept) > 0 && shut(firmer(now, j, run), false))
 }
 
 // full returns the nodes with too little room for a job from now on beside what
-// is kept, and some more.
-func (f *Fleet) full(now protocol.Time, j protocol.Job, run time.Duration, counts firm, more []int) (nodes []int) {
+// is kept, and, where those are to be closed, the nodes on standby but its own.
+func (f *Fleet) full(now protocol.Time, j protocol.Job, run time.Duration, counts firm, own int, aside bool) (nodes []int) {
 	for i := range f.nodes {
 		n := &f.nodes[i]
-		if !n.closed && !n.gone && (slices.Contains(more, i) || len(n.keeps) > 0 && !f.clear(now, i, j, now, run, counts)) {
+		if !n.closed && !n.gone && (aside && n.aside && i != own || len(n.keeps) > 0 && !f.clear(now, i, j, now, run, counts)) {
 			nodes = append(nodes, i)
 		}
 	}

@@ -30,6 +30,9 @@ func (f *Fleet) standby() []int {
 		return f.aside
 	}
 	f.aside = []int{}
+	for i := range f.nodes {
+		f.nodes[i].aside = false
+	}
 	for _, p := range f.pools {
 		size := 0
 		for _, i := range p.nodes {
@@ -52,6 +55,9 @@ func (f *Fleet) standby() []int {
 		}
 		slices.SortStableFunc(can, func(x, y int) int { return cmp.Compare(f.nodes[x].left(), f.nodes[y].left()) })
 		f.aside = append(f.aside, can[:min(len(can), (all+f.cfg.Standby/2)/f.cfg.Standby)]...)
+	}
+	for _, i := range f.aside {
+		f.nodes[i].aside = true
 	}
 	return f.aside
 }

@@ -138,7 +138,7 @@ func (n *node) held() (mib [fgd.MaxGPUs]int64) {
 // nothing new there is none, whatever ends there.
 func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protocol.Room {
 	var out []protocol.Room
-	aside := f.standby()
+	f.standby()
 	for i := range f.pools {
 		p := &f.pools[i]
 		if p.model == "" {
@@ -147,7 +147,7 @@ func (f *Fleet) Room(now protocol.Time, slot time.Duration, slots int) []protoco
 		r := protocol.Room{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total}
 		var spare []int
 		for _, n := range p.nodes {
-			if slices.Contains(aside, n) {
+			if f.nodes[n].aside {
 				spare = append(spare, n)
 			}
 		}
