@@ -166,11 +166,11 @@ func kept(mode fs.FileMode, ours bool) bool {
 
 // Open returns a hub over the server that a names. Every party that joins it
 // speaks by the same key, so the server must let that key speak for them all:
-// a site's key speaks for its agent, hands and feed.
+// a site's key speaks for its agent, hands and feed. Files are read at each join: they
+// may hold another key by then.
 func Open(a Access) (*Hub, error) {
-	options, err := a.Options()
-	if err != nil {
+	if err := a.Check(); err != nil {
 		return nil, err
 	}
-	return Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return options, nil }), nil
+	return Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return a.Options() }), nil
 }

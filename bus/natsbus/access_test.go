@@ -1,8 +1,13 @@
 package natsbus
 
 import (
+	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A pod that does not run as root reads a Secret of root's as one of its group: what its
@@ -14,6 +19,45 @@ func TestAKeyIsKeptFromWhoNeedNotReadIt(t *testing.T) {
 	} {
 		if ours, anothers := kept(mode, true), kept(mode, false); ours != want.ours || anothers != want.anothers {
 			t.Errorf("%#o is kept if it is ours: %v; if it is another's: %v", mode, ours, anothers)
+		}
+	}
+}
+
+// A Secret that is mounted gets a new key while its site runs. The site joins by it when
+// it joins again.
+func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
+	dir := t.TempDir()
+	conf, file := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "oslo.nk")
+	change := func() { // of the key, there and here
+		t.Helper()
+		seed, public, err := NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "listen: 127.0.0.1:-1\naccounts { A { users: [{nkey: " + public + "}] } }\n"
+		if err := errors.Join(os.WriteFile(conf, []byte(text), 0o600), os.WriteFile(file, seed, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change()
+	srv, err := Host(conf, Access{Seed: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	hub, err := Open(Access{URL: srv.URL(), Seed: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		port, err := hub.Join(t.Context(), protocol.Agent("oslo"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = port.Close()
+		change()
+		if err := srv.Reload(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
