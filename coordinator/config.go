@@ -99,7 +99,7 @@ func load(file string) (config, error) {
 	}
 	dir := filepath.Dir(file)
 	c.Model = c.Model.under(dir)
-	c.People = process.Under(dir, c.People)
+	c.People, c.Notebook = process.Under(dir, c.People), process.Under(dir, c.Notebook)
 	c.NATSFile, c.Host = process.Under(dir, c.NATSFile), process.Under(dir, c.Host)
 	if c.NATS != nil {
 		c.NATS.Access = c.NATS.Access.Under(dir)

@@ -72,3 +72,17 @@ func TestTheMarketIsAsConfigured(t *testing.T) {
 		t.Errorf("a market that gathers none: %v, %v", c.market().Gather, err)
 	}
 }
+
+// A coordinator that is started from elsewhere finds its files, and what its page showed.
+func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
+	file := write(t, "c.yaml", "notebook: notes\npeople_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
+	c, err := load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{c.Notebook, c.People, c.Host, c.NATSFile} {
+		if filepath.Dir(path) != filepath.Dir(file) {
+			t.Errorf("%s is not beside %s", path, file)
+		}
+	}
+}
