@@ -114,6 +114,11 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if s.people, err = c.people(); err != nil {
 		return s, err
 	}
+	if c.Host != "" {
+		if err := natsbus.CheckHost(c.Host); err != nil {
+			return s, fmt.Errorf("host: %w", err)
+		}
+	}
 	s.access, err = c.access()
 	return s, err
 }

@@ -33,6 +33,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		{"half a second of lease", swap("3s", "1500ms"), "whole seconds", 2},
 		{"a span in words", swap("500ms", "soon"), "time span", 2},
 		{"a collector without a scheme", right + "traces: {endpoint: \"localhost:4318\"}\n", "want a URL", 2},
+		{"a server that it runs and that is not there", right + "host: none.conf\n", "none.conf", 2},
 		{"a level of its own", right + "", "log level", 2},
 	} {
 		var out bytes.Buffer

@@ -18,6 +18,7 @@ import (
 type Hosted struct {
 	Hub
 	nats *server.Server
+	says *serverLog
 	file string
 	read time.Time // when the file was, at first
 
@@ -38,14 +39,19 @@ func Host(file string, as Access) (*Hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
-	h := &Hosted{nats: srv, file: file, read: read, keys: keysOf(opts)}
+	h := &Hosted{nats: srv, says: new(serverLog), file: file, read: read, keys: keysOf(opts)}
 	h.login = func(protocol.Party) ([]nats.Option, error) { return h.within(as) }
-	srv.Start()
-	if !srv.ReadyForConnections(patience) {
+	if err := h.says.begin(srv); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("natsbus: %s: the server does not listen on %s:%d; is the port taken?", file, opts.Host, opts.Port)
+		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
 	return h, nil
+}
+
+// CheckHost says what is wrong with a configuration file of a server, or nil.
+func CheckHost(file string) error {
+	_, err := configuration(file)
+	return err
 }
 
 // configuration reads a file, and refuses what would let strangers in.

@@ -84,7 +84,7 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 	if changed(files, h.read) {
 		seen = "" // while the server was started
 	}
-	h.nats.SetLogger(&serverLog{log: log}, false, false)
+	h.says.to(log)
 	h.ending(log)
 	day := time.NewTicker(24 * time.Hour)
 	defer day.Stop()

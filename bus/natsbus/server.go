@@ -68,10 +68,9 @@ func Serve(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("natsbus: start the server: %w", err)
 	}
 	s.nats = srv
-	srv.Start()
-	if !srv.ReadyForConnections(patience) {
+	if err := new(serverLog).begin(srv); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("natsbus: the server does not listen on %q; is the port taken?", cfg.Listen)
+		return nil, fmt.Errorf("natsbus: %w", err)
 	}
 	s.Hub.login = func(who protocol.Party) ([]nats.Option, error) {
 		name, password := s.credentials(who)

@@ -1,20 +1,49 @@
 package natsbus
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A serverLog hands on what a server says of its store, as that its disk is full. What
-// it says of connections, whoever connects may have it say without end.
+// A serverLog hands on what a server says of its store, as that its disk is full, and
+// why it does not start. What it says of connections, whoever connects may have it say
+// without end.
 type serverLog struct {
-	log *slog.Logger
-
 	mu    sync.Mutex
+	log   *slog.Logger      // nil: nobody listens yet
 	count map[string]uint64 // by what is said, without its figures
+	fatal string
+}
+
+// begin starts a server, and returns why it does not serve.
+func (l *serverLog) begin(srv *server.Server) error {
+	srv.SetLogger(l, false, false)
+	srv.Start()
+	for end := time.Now().Add(patience); !srv.ReadyForConnections(patience / 100); {
+		l.mu.Lock()
+		why := l.fatal
+		l.mu.Unlock()
+		if why == "" && time.Now().Before(end) {
+			continue
+		}
+		return errors.New("the server does not start: " + cmp.Or(why, "no answer in "+patience.String()))
+	}
+	return nil
+}
+
+// to has somebody listen.
+func (l *serverLog) to(log *slog.Logger) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.log = log
 }
 
 // Errorf says something each time that its count has doubled.
@@ -24,6 +53,9 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.log == nil {
+		return
+	}
 	if l.count == nil {
 		l.count = make(map[string]uint64)
 	}
@@ -33,9 +65,14 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	}
 }
 
-// Fatalf says why the server ends.
+// Fatalf notes why the server does not start, or ends.
 func (l *serverLog) Fatalf(format string, v ...any) {
-	l.log.Error("nats-server: " + fmt.Sprintf(format, v...))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fatal = fmt.Sprintf(format, v...)
+	if l.log != nil {
+		l.log.Error("nats-server: " + l.fatal)
+	}
 }
 
 // Warnf is silent, as are those below: they say what may well be.

@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,5 +33,40 @@ func TestWhatAServerSaysOfItsStoreIsLogged(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "no space left"); n != 7 || strings.Contains(log.String(), "Violation") {
 		t.Errorf("%d lines:\n%s", n, log.String())
+	}
+}
+
+// Who starts a server on a folder that is not his, or at a port that is taken, is told
+// that, and not something else.
+func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	file, store := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "store")
+	if err := os.WriteFile(store, nil, 0o600); err != nil { // no folder
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for text, want := range map[string]string{
+		"listen: 127.0.0.1:-1\njetstream { store_dir: \"" + store + "\" }\n": "Can't start JetStream",
+		"listen: \"" + taken.Addr().String() + "\"\n":                        "address already in use",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := Host(file, Access{}); err == nil || !strings.Contains(err.Error(), want) {
+			if err == nil {
+				h.Close()
+			}
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	if s, err := Serve(Config{Store: store}); err == nil || !strings.Contains(err.Error(), "Can't start JetStream") {
+		if err == nil {
+			s.Close()
+		}
+		t.Errorf("an embedded one: %v", err)
 	}
 }
