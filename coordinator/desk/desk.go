@@ -10,6 +10,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/gridbid/gridbid/bus"
@@ -24,6 +25,7 @@ type Desk struct {
 	mu      sync.Mutex
 	board   *board.Board
 	leading bool
+	why     error // what keeps it from leading, where no other coordinator is known to lead
 	mouth   protocol.Mouth
 	waiting []Waiting // for a second person, oldest first
 
@@ -54,7 +56,15 @@ func (d *Desk) Restore(m protocol.Message) {
 func (d *Desk) Lead(life uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.leading, d.mouth = true, protocol.Mouth{Who: protocol.Desk, Life: life}
+	d.leading, d.why, d.mouth = true, nil, protocol.Mouth{Who: protocol.Desk, Life: life}
+}
+
+// Stand notes why this coordinator does not lead: something fails, or, where why is
+// nil, another leads.
+func (d *Desk) Stand(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.why = why
 }
 
 // Told is shown what the coordinator heard and said.
@@ -81,6 +91,19 @@ func (d *Desk) look(read func(*board.Board)) {
 // errAway says that there is nobody to ask here.
 var errAway = errors.New("this coordinator stands by; ask the one that leads")
 
+// absent says why there is nobody to ask here, or nil.
+func (d *Desk) absent() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.leading:
+		return nil
+	case d.why != nil:
+		return fmt.Errorf("this coordinator does not lead, and tries again: %w", d.why)
+	}
+	return errAway
+}
+
 // readable says why nobody could read b on the books, or nil.
 func readable(b protocol.Body) error {
 	m := protocol.Mouth{Who: protocol.Desk}
@@ -91,8 +114,8 @@ func readable(b protocol.Body) error {
 // say tells the market something, and returns when it is on the books. What is
 // said may depend on the time.
 func (d *Desk) say(ctx context.Context, body func(now protocol.Time) protocol.Body) error {
-	if !d.Leading() {
-		return errAway
+	if err := d.absent(); err != nil {
+		return err
 	}
 	done := make(chan error, 1)
 	e := bus.Errand{

@@ -69,17 +69,21 @@ func fail(w http.ResponseWriter, code int, err error) {
 
 // away answers for a coordinator that does not lead, and reports that it did.
 func (d *Desk) away(w http.ResponseWriter) bool {
-	if d.Leading() {
-		return false
+	err := d.absent()
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err)
 	}
-	fail(w, http.StatusServiceUnavailable, errAway)
-	return true
+	return err != nil
 }
 
 func (d *Desk) ready(w http.ResponseWriter, _ *http.Request) {
-	state := "standing by"
-	if d.Leading() {
-		state = "leading"
+	state := "leading"
+	switch err := d.absent(); {
+	case errors.Is(err, errAway):
+		state = "standing by"
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, err)
+		return
 	}
 	answer(w, http.StatusOK, struct {
 		State string `json:"state"`

@@ -3,6 +3,8 @@ package lead_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -123,4 +125,65 @@ func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 	if n := len(log); n != 1 {
 		t.Errorf("%d lines, first %s", n, <-log)
 	}
+}
+
+// Whoever asks a coordinator that cannot reach its server is told that, and not that
+// another leads; and where another leads, that.
+func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
+	front := desk.New()
+	run := func(hub *natsbus.Hub, stood func([]protocol.Message)) (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- lead.Run(ctx, lead.Config{
+				Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: front, Log: slog.New(slog.DiscardHandler), Stood: stood,
+			})
+		}()
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	away, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan bool, 1000)
+	end := run(away, func([]protocol.Message) { over <- true })
+	for range 2 {
+		<-over
+	}
+	for _, path := range []string{"/readyz", "/v1/jobs"} {
+		if code, text := look(front, path); code != http.StatusServiceUnavailable || !strings.Contains(text, "connect as coordinator") {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	end()
+
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	start(t, &srv.Hub, held).leads(t)
+	end = run(&srv.Hub, nil)
+	defer end()
+	for range 2400 { // two minutes, of a machine that is busy
+		if code, text := look(front, "/readyz"); code == http.StatusOK && strings.Contains(text, "standing by") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("it does not stand by")
+}
+
+// look asks a desk.
+func look(front *desk.Desk, path string) (code int, text string) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+	w := httptest.NewRecorder()
+	front.Handler().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
 }

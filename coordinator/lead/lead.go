@@ -82,6 +82,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Stood == nil {
 		cfg.Stood = func([]protocol.Message) {}
 	}
+	cfg.Books.Waits = func() { cfg.Desk.Stand(nil) }
 	var said time.Time
 	for last := ""; ; {
 		err := term(ctx, cfg)
@@ -90,6 +91,7 @@ func Run(ctx context.Context, cfg Config) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		cfg.Desk.Stand(err)
 		if why := fmt.Sprint(err); why != last || time.Since(said) > repeat {
 			cfg.Log.Warn("not leading; standing by again", "err", err)
 			last, said = why, time.Now()

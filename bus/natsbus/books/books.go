@@ -39,6 +39,7 @@ type Config struct {
 	Lease    time.Duration // a writer silent for so long is taken to be gone; at least 1s; default 2s
 	Keep     time.Duration // for how long entries stay that a summary covers; default 2160h
 	Log      *slog.Logger  // nil is silence
+	Waits    func()        // called when somebody else writes, and is waited for; nil is nobody
 }
 
 // Books are open. Several may have them open; one at a time writes.
@@ -79,19 +80,19 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Waits == nil {
+		cfg.Waits = func() {}
+	}
 	b := &Books{cfg: cfg, broken: make(chan struct{})}
 	conn, err := hub.Conn(who, nats.ClosedHandler(func(*nats.Conn) { close(b.broken) }))
 	if err != nil {
 		return nil, err
 	}
 	b.conn = conn
-	if most := conn.MaxPayload(); most < protocol.MaxMessage {
-		cfg.Log.Warn("the server takes no message as long as one of the books may be; raise its max_payload", "takes", most, "want", protocol.MaxMessage)
-	}
 	if err := b.open(ctx); err != nil {
 		conn.Close()
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {
-			err = fmt.Errorf("%w; give the server a jetstream section with a store_dir", err)
+			err = fmt.Errorf("%w; give the server a jetstream section with a store_dir, or, where it has one, see in its log why it keeps nothing: after a disk that was full it has to be started again", err)
 		}
 		return nil, fmt.Errorf("books: open: %w", err)
 	}

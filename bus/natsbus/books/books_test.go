@@ -180,6 +180,18 @@ func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 	}
 }
 
+// A server that keeps no lease, as after its disk was full, keeps nobody waiting for
+// one: whoever leads is told, and asks anew.
+func TestWhoWaitsIsToldThatThereIsNoLease(t *testing.T) {
+	b := open(t, serve(t))
+	books.KeepNone(b)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*lease)
+	defer cancel()
+	if _, err := b.Begin(ctx, func(protocol.Message) error { return nil }); err == nil || ctx.Err() != nil {
+		t.Errorf("it waits for a lease that nobody keeps: %v", err)
+	}
+}
+
 // Who reads gives up when the lease is lost: what it waits for may never come.
 func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
 	srv, b := written(t, 600)
@@ -242,6 +254,8 @@ func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		term, _ := begin(t, b)
+		term.End()
 		b.Close()
 		if strings.Contains(log.String(), "raise its max_payload") != want {
 			t.Errorf("a server that takes %d bytes: %q", limit, log.String())

@@ -89,3 +89,12 @@ func (s slow) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 		return ack, err
 	}
 }
+
+// KeepNone has the server of b keep no lease.
+func KeepNone(b *Books) { b.kv = none{b.kv} }
+
+type none struct{ jetstream.KeyValue }
+
+func (none) Create(context.Context, string, []byte, ...jetstream.KVCreateOpt) (uint64, error) {
+	return 0, jetstream.ErrNoStreamResponse
+}

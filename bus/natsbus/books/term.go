@@ -40,8 +40,8 @@ type Term struct {
 }
 
 // Begin waits until nobody else writes, hands all facts to restore, in order,
-// and begins a term. It returns when ctx ends, or the connection breaks, or
-// restore fails.
+// and begins a term. It returns when ctx ends, or the connection breaks, or the
+// server keeps no lease, or restore fails.
 func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error) (*Term, error) {
 	t := &Term{books: b, name: name(), over: make(chan struct{}), done: make(chan struct{}), quit: make(chan struct{})}
 	if err := t.lease(ctx); err != nil {
@@ -52,6 +52,9 @@ func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error)
 	if err := t.begin(ctx, restore); err != nil {
 		t.End()
 		return nil, err
+	}
+	if most := b.conn.MaxPayload(); most < protocol.MaxMessage {
+		b.cfg.Log.Warn("the server takes no message as long as one of the books may be; raise its max_payload", "takes", most, "want", protocol.MaxMessage)
 	}
 	return t, nil
 }
@@ -99,11 +102,13 @@ func (t *Term) lease(ctx context.Context) error {
 			t.held = at
 			return nil
 		}
-		if !errors.Is(err, jetstream.ErrKeyExists) {
-			b.cfg.Log.Warn("the lease cannot be read; trying again", "err", err)
-		} else if !told {
+		if !errors.Is(err, jetstream.ErrKeyExists) && !behind(err) {
+			return err
+		}
+		if !told {
 			told = true
 			b.cfg.Log.Info("standing by: somebody else coordinates")
+			b.cfg.Waits()
 		}
 		select {
 		case <-ctx.Done():
