@@ -108,7 +108,7 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if _, err := telemetry.Endpoint(c.Traces.Endpoint); err != nil {
 		return s, fmt.Errorf("traces: %w", err)
 	}
-	if s.advice, s.judge, err = c.Model.open(); err != nil {
+	if s.advice, s.judge, err = c.Model.open(s.log); err != nil {
 		return s, err
 	}
 	if s.people, err = c.people(); err != nil {

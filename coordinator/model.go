@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,8 +39,9 @@ func (c modelConfig) under(dir string) modelConfig {
 	return c
 }
 
-// open returns the advice of the market and who gives it; nil if nobody does.
-func (c modelConfig) open() (market.Advice, func(context.Context, bus.Port, uint32) error, error) {
+// open returns the advice of the market and who gives it; nil if nobody does. He tells
+// log why he gives none.
+func (c modelConfig) open(log *slog.Logger) (market.Advice, func(context.Context, bus.Port, uint32) error, error) {
 	if c.URL == "" {
 		return market.Advice{}, nil, nil
 	}
@@ -75,7 +77,7 @@ func (c modelConfig) open() (market.Advice, func(context.Context, bus.Port, uint
 			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
 		}
 	}
-	judge := advise.NewJudge(model, time.Now)
+	judge := advise.NewJudge(model, time.Now).Log(log)
 	return a, func(ctx context.Context, port bus.Port, life uint32) error {
 		return judge.Serve(ctx, port, bus.Clock{}, life)
 	}, nil

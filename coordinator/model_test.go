@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,7 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		c, err := load(write("coordinator.yaml", tc.text))
 		if err == nil {
 			var judge any
-			advice, serve, e := c.Model.open()
+			advice, serve, e := c.Model.open(slog.Default())
 			if err = e; serve != nil {
 				judge = serve
 			}
@@ -56,7 +57,7 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 func TestAKeyOfTheEnvironmentMayEndALine(t *testing.T) {
 	t.Setenv(modelKey, "sk-of-a-secret\n")
 	c := modelConfig{URL: "http://127.0.0.1:1/v1", Name: "m"}
-	if _, serve, err := c.open(); err != nil || serve == nil {
+	if _, serve, err := c.open(slog.Default()); err != nil || serve == nil {
 		t.Errorf("open: %v", err)
 	}
 }

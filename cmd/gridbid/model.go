@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -178,12 +179,13 @@ func (f *adviceFlags) judge(ctx context.Context) bus.Machine {
 	return nil
 }
 
-// serve returns the judge of a live federation, or nil.
-func (f *adviceFlags) serve(clock bus.Clock) func(context.Context, bus.Port, uint32) error {
+// serve returns the judge of a live federation, or nil. He tells log why he gives no
+// verdict.
+func (f *adviceFlags) serve(clock bus.Clock, log *slog.Logger) func(context.Context, bus.Port, uint32) error {
 	if f.model == nil {
 		return nil
 	}
-	judge := advise.NewJudge(f.model, time.Now)
+	judge := advise.NewJudge(f.model, time.Now).Log(log)
 	return func(ctx context.Context, port bus.Port, life uint32) error {
 		return judge.Serve(ctx, port, clock, life)
 	}

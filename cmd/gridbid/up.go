@@ -271,7 +271,7 @@ func (u *upped) start(ctx context.Context) error {
 
 	u.run(ctx, "coordinator", func() error {
 		return lead.Run(ctx, lead.Config{
-			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock), Scribe: notes,
+			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock, u.log), Scribe: notes,
 			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted, Books: books.Config{Lease: upLease},
 			Market: u.flags.rules(scenarios.Weights(u.scenario)),
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },

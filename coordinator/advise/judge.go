@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,11 +19,43 @@ import (
 type Judge struct {
 	model Model
 	now   func() time.Time
+	log   *slog.Logger // nil is silence
+
+	mu   sync.Mutex
+	last string // why there was no verdict, as it was logged
+	said time.Time
 }
 
 // NewJudge returns a judge that asks model; now is the clock by which it
 // measures how long a model took.
-func NewJudge(model Model, now func() time.Time) *Judge { return &Judge{model, now} }
+func NewJudge(model Model, now func() time.Time) *Judge { return &Judge{model: model, now: now} }
+
+// Log has it said why a model gives no verdict, when that changes and once a minute.
+func (j *Judge) Log(to *slog.Logger) *Judge {
+	j.log = to
+	return j
+}
+
+// tell says why there is no verdict. What a server says of it is not repeated: it may
+// be anything, as what it was asked.
+func (j *Judge) tell(fault protocol.Code, err error) {
+	if j.log == nil {
+		return
+	}
+	why := ""
+	if e := (*llm.Error)(nil); errors.As(err, &e) {
+		why = string(e.Fault)
+		if e.Status != 0 {
+			why += fmt.Sprintf(" %d", e.Status)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if text := string(fault) + why; text != j.last || j.now().Sub(j.said) >= time.Minute {
+		j.last, j.said = text, j.now()
+		j.log.Warn("the model gives no verdict; the rule decides", "fault", string(fault), "why", why)
+	}
+}
 
 // Answer asks the model twice at once, in opposite orders, and returns within
 // wait whatever the model does.
@@ -52,6 +85,7 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 		a.Tokens += s.reply.In + s.reply.Out
 		if fault != "" {
 			a.Fault, a.Picks = fault, nil
+			j.tell(fault, s.err)
 			break
 		}
 		a.Picks = append(a.Picks, pick)

@@ -3,6 +3,7 @@ package advise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -156,6 +157,30 @@ func TestEveryFaultOfAServerIsAFaultOfTheAnswer(t *testing.T) {
 func TestAPanicIsAFault(t *testing.T) {
 	if a := answer(scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") })); a.Fault != protocol.Failed {
 		t.Errorf("Answer = %+v", a)
+	}
+}
+
+// Why there is no verdict is logged, and once a minute where it stays the same; not
+// what a server says of it, which may be anything.
+func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
+	var log strings.Builder
+	now, err := time.Unix(0, 0), error(&llm.Error{Fault: llm.Status, Status: 401, Detail: "you were asked this"})
+	m := scripted(func(context.Context, llm.Prompt) (string, error) { return "", err })
+	j := NewJudge(m, func() time.Time { return now }).Log(slog.New(slog.NewTextHandler(&log, nil)))
+	for _, step := range []struct {
+		after time.Duration
+		err   error
+		lines int
+		want  string
+	}{
+		{0, err, 1, "status 401"}, {0, err, 1, "status 401"}, {time.Minute, err, 2, "status 401"},
+		{0, &llm.Error{Fault: llm.Unreachable, Detail: "you were asked this"}, 3, "unreachable"}, {0, nil, 4, "fault=invalid"},
+	} {
+		now, err = now.Add(step.after), step.err
+		j.Answer(t.Context(), ask, time.Minute)
+		if n := strings.Count(log.String(), "\n"); n != step.lines || !strings.Contains(log.String(), step.want) || strings.Contains(log.String(), "asked this") {
+			t.Errorf("%v: %d lines, want %d with %q:\n%s", step.err, n, step.lines, step.want, log.String())
+		}
 	}
 }
 

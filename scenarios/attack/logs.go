@@ -88,7 +88,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 	if err != nil {
 		return err
 	}
-	judge, clock := advise.NewJudge(model, time.Now), bus.Clock{}
+	judge, clock := advise.NewJudge(model, time.Now).Log(log), bus.Clock{}
 	var done sync.WaitGroup
 	defer done.Wait()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
