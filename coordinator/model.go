@@ -76,6 +76,9 @@ func (c modelConfig) open(log *slog.Logger) (market.Advice, func(context.Context
 		if a.Notes, err = advise.ReadNotes(f, nil); err != nil {
 			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
 		}
+		if err := advise.CheckLive(a.Notes); err != nil {
+			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
+		}
 	}
 	judge := advise.NewJudge(model, time.Now).Log(log)
 	return a, func(ctx context.Context, port bus.Port, life uint32) error {

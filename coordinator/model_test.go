@@ -19,6 +19,7 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		return path
 	}
 	write("notes.json", `[{"site":"oslo","text":"serviced tonight"}]`)
+	write("many.json", `[`+strings.Repeat(`{"site":"oslo","text":"`+strings.Repeat("x", 300)+`"},`, 200)+`{"site":"oslo","text":"x"}]`)
 	write("key", "sk-of-a-file\n")
 	write("blank", "\n")
 	const local = "http://127.0.0.1:1/v1"
@@ -31,6 +32,7 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		{"a leeway of everything", "model: {url: '" + local + "', name: m, leeway: 100}", "leeway"},
 		{"a wait of a day", "model: {url: '" + local + "', name: m, wait: 24h}", "1ms to 10m"},
 		{"a key in the file", "model: {url: '" + local + "', name: m, key: sk}", "key"},
+		{"notes that the notebook could not hold", "model: {url: '" + local + "', name: m, notes: many.json}", "long together"},
 		{"notes that are not there", "model: {url: '" + local + "', name: m, notes: none.json}", "none.json"},
 	} {
 		c, err := load(write("coordinator.yaml", tc.text))

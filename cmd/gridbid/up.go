@@ -23,6 +23,7 @@ import (
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/cluster-agent/hands"
 	"github.com/gridbid/gridbid/cluster-agent/site"
+	"github.com/gridbid/gridbid/coordinator/advise"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/follow"
@@ -133,6 +134,9 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	}
 	if err := f.ready(s, cmd.ErrOrStderr()); err != nil {
 		return err
+	}
+	if err := advise.CheckLive(f.advice.Notes); err != nil {
+		return badInput{fmt.Errorf("%s: %w", f.notes, err)}
 	}
 	process.CollectLess()
 	if err := os.MkdirAll(f.folder, 0o700); err != nil {

@@ -58,3 +58,16 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	}
 	return notes, nil
 }
+
+// mostNotes is how many bytes the notes of a live market have together. It writes them
+// down with its other settings: one text, that has room for little more.
+const mostNotes = protocol.MaxText - 4<<10
+
+// CheckLive says what keeps a live market from having notes, or nil.
+func CheckLive(notes []market.Notice) error {
+	text, err := json.Marshal(notes)
+	if err == nil && len(text) > mostNotes {
+		err = fmt.Errorf("advise: notes: they are %d bytes long together: want at most %d; leave out those whose time is over", len(text), mostNotes)
+	}
+	return err
+}

@@ -26,3 +26,17 @@ func TestNotesAreReadStrictly(t *testing.T) {
 		}
 	}
 }
+
+// A live market writes all notes down as one text.
+func TestNotesThatNobodyCouldWriteDownAreRefused(t *testing.T) {
+	for n, want := range map[int]string{100: "", 200: "bytes long together"} {
+		list := "[" + strings.Repeat(`{"site":"oslo","text":"`+strings.Repeat("x", mostNote)+`"},`, n) + `{"site":"oslo","text":"x"}]`
+		notes, err := ReadNotes(strings.NewReader(list), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckLive(notes); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d notes: %v; want %q", n, err, want)
+		}
+	}
+}
