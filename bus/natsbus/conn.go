@@ -17,7 +17,8 @@ func (h *Hub) Conn(who protocol.Party, more ...nats.Option) (*nats.Conn, error) 
 		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
 	}
 	options := append([]nats.Option{
-		nats.Name("gridbid books of " + string(who)), nats.NoReconnect(), nats.Timeout(patience), nats.CustomInboxPrefix(Inbox(who)),
+		nats.Name("gridbid books of " + string(who)), nats.NoReconnect(), nats.Timeout(patience),
+		nats.PingInterval(ping), nats.MaxPingsOutstanding(mostPings), nats.CustomInboxPrefix(Inbox(who)),
 	}, login...)
 	conn, err := nats.Connect(h.url, append(options, more...)...)
 	if err != nil {

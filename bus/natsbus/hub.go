@@ -85,9 +85,12 @@ const patience = 10 * time.Second
 
 // ping is how often a port asks its server whether it is there; after a few
 // questions without an answer the port fails. A hub takes a port that it does not
-// hear for gone after 15 s: then who only listens would go on for minutes at a
-// line that the hub has closed.
-const ping = 5 * time.Second
+// hear for gone after 15 s: then who only listens, or stands by, would go on for
+// minutes at a line that the hub has closed.
+const (
+	ping      = 5 * time.Second
+	mostPings = 3
+)
 
 func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (*port, error) {
 	if err := ctx.Err(); err != nil {
@@ -105,7 +108,7 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	options := append([]nats.Option{
 		nats.Name("gridbid " + string(who)),
 		nats.NoReconnect(), // what was said meanwhile would be missing in silence
-		nats.Timeout(patience), nats.PingInterval(ping), nats.MaxPingsOutstanding(3),
+		nats.Timeout(patience), nats.PingInterval(ping), nats.MaxPingsOutstanding(mostPings),
 		nats.CustomInboxPrefix(Inbox(who)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !harmless(err) {

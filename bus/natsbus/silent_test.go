@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Who only listens notices that nobody is there about as soon as a hub does, whose
-// line was cut without a word.
+// Who only listens, or stands by, notices that nobody is there about as soon as a hub
+// does, whose line was cut without a word.
 func TestAPortSoonFailsWhoseServerIsHeardNoMore(t *testing.T) {
 	srv, err := Serve(Config{})
 	if err != nil {
@@ -19,8 +21,15 @@ func TestAPortSoonFailsWhoseServerIsHeardNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := p.conn.Opts; time.Duration(o.MaxPingsOut+1)*o.PingInterval > 30*time.Second {
-		t.Errorf("it asks each %v, and gives up after %d times", o.PingInterval, o.MaxPingsOut)
+	standby, err := srv.Conn(protocol.Coordinator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standby.Close()
+	for _, o := range []nats.Options{p.conn.Opts, standby.Opts} {
+		if time.Duration(o.MaxPingsOut+1)*o.PingInterval > 30*time.Second {
+			t.Errorf("%s asks each %v, and gives up after %d times", o.Name, o.PingInterval, o.MaxPingsOut)
+		}
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
