@@ -130,7 +130,7 @@ func (s setup) serve(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Coordinator, Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio})
+	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Coordinator, Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio, Log: s.log})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -56,6 +57,8 @@ type Config struct {
 	Exporter sdk.SpanExporter
 	// Now is the clock by which spans and waits are timed; nil is the computer's.
 	Now func() time.Time
+	// Log hears why traces are lost; nil: the library's own handler does.
+	Log *slog.Logger
 }
 
 // A Telemetry watches one party.
@@ -91,6 +94,9 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("telemetry: traces: %w", err)
 		}
+	}
+	if exporter != nil && c.Log != nil {
+		exporter = &teller{SpanExporter: exporter, log: c.Log, now: c.Now}
 	}
 	if exporter != nil {
 		t.provider = newProvider(c, exporter)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -75,6 +76,32 @@ func newProvider(c Config, exporter sdk.SpanExporter) *sdk.TracerProvider {
 		sdk.WithSampler(sdk.TraceIDRatioBased(c.Ratio)), // by the trace alone, so all parties agree
 		sdk.WithResource(resource.NewSchemaless(attributes...)),
 	)
+}
+
+// A teller is an exporter that says in the log why spans are lost, once a minute. The
+// library would say so of each batch, in a form of its own.
+type teller struct {
+	sdk.SpanExporter
+	log *slog.Logger
+	now func() time.Time
+
+	mu   sync.Mutex
+	said time.Time
+}
+
+// ExportSpans implements sdk.SpanExporter.
+func (t *teller) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := t.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.now(); t.said.IsZero() || now.Sub(t.said) >= time.Minute {
+		t.said = now
+		t.log.Warn("traces are lost", "err", err)
+	}
+	return nil
 }
 
 // A tracer makes spans of what a party hears and says of a job: from hearing

@@ -1,13 +1,18 @@
 package telemetry
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -89,5 +94,36 @@ func TestWhereACollectorTakesTraces(t *testing.T) {
 	}
 	if _, err := New(t.Context(), Config{Who: "coordinator", Endpoint: "localhost:4318"}); err == nil {
 		t.Error("traces are sent to nowhere in silence")
+	}
+}
+
+// A deaf is a collector that takes nothing.
+type deaf struct{ sdk.SpanExporter }
+
+func (deaf) ExportSpans(context.Context, []sdk.ReadOnlySpan) error {
+	return errors.New("nobody is there")
+}
+
+// A collector that is away for a night is told of in the log, in its form, and fills none.
+func TestTracesThatAreLostAreToldOfOnceAMinute(t *testing.T) {
+	var text strings.Builder
+	now := time.Unix(0, 0)
+	tele, err := New(t.Context(), Config{
+		Who: protocol.Coordinator, Exporter: deaf{tracetest.NewInMemoryExporter()}, Log: slog.New(slog.NewTextHandler(&text, nil)), Now: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tele.Close(t.Context()) }()
+	mouth := protocol.Mouth{Who: protocol.Coordinator}
+	for _, lines := range []int{1, 1, 2} {
+		tele.tracer.Said(mouth.Say(1, "", protocol.Started{Job: "train"}), func(string, string) {})
+		if err := tele.provider.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(text.String(), "nobody is there"); n != lines {
+			t.Errorf("%d lines, want %d: %s", n, lines, text.String())
+		}
+		now = now.Add(40 * time.Second)
 	}
 }

@@ -356,7 +356,7 @@ func (u *upped) record(tap bus.Port, notes *notebook.Notebook) follow.Source {
 
 // watched returns a hub of a party, and what can be seen of it.
 func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, *telemetry.Telemetry, error) {
-	tele, err := telemetry.New(ctx, telemetry.Config{Who: who, Endpoint: u.flags.traces})
+	tele, err := telemetry.New(ctx, telemetry.Config{Who: who, Endpoint: u.flags.traces, Log: u.log})
 	if err != nil {
 		return nil, nil, badInput{err}
 	}
