@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -36,20 +37,23 @@ type lasting struct {
 }
 
 // How long it takes to join again: at first, and at most, doubling in between. A
-// port that lasted for as long as that is, begins it anew.
+// port that lasted for as long as that is, begins it anew. What keeps it from joining
+// is said once more after repeat.
 const (
-	soon = 50 * time.Millisecond
-	late = 5 * time.Second
+	soon   = 50 * time.Millisecond
+	late   = 5 * time.Second
+	repeat = time.Minute
 )
 
 func (l *lasting) last(ctx context.Context) {
 	defer close(l.over)
 	defer close(l.heard)
-	wait := soon
+	wait, told, said := soon, "", time.Time{}
 	for ctx.Err() == nil {
 		port, err := l.hub.Join(ctx, l.who)
 		if err == nil {
 			l.log.Info("joined", "party", l.who)
+			told = ""
 			began := time.Now()
 			l.use(port)
 			l.listen(ctx, port)
@@ -62,7 +66,10 @@ func (l *lasting) last(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.log.Warn("not joined; trying again", "party", l.who, "wait", wait.String(), "err", err)
+		if why := fmt.Sprint(err); why != told || time.Since(said) >= repeat {
+			l.log.Warn("not joined; trying again", "party", l.who, "wait", wait.String(), "err", err)
+			told, said = why, time.Now()
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

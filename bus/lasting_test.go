@@ -3,7 +3,9 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -103,6 +105,22 @@ func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
 		}
 		if hub.joins < 10 || hub.joins > 20 {
 			t.Errorf("it joined %d times in a minute", hub.joins)
+		}
+	})
+}
+
+// A hub that is away for a night fills no log.
+func TestWhyAPortIsNotJoinedIsSaidOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		hub := &flaky{fails: 1 << 30}
+		port := bus.Lasting(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
+		time.Sleep(10 * time.Minute)
+		if err := port.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "nobody is there"); n < 9 || n > 11 {
+			t.Errorf("it is said %d times in ten minutes", n)
 		}
 	})
 }
