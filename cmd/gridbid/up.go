@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,7 @@ most that wait. What is over is dropped, logged and counted
 	fl.Float64Var(&f.speed, "speed", 60, "seconds that pass in one of yours, 1 to 600")
 	fl.StringSliceVar(&f.sites, "sites", nil, "sites of the scenario to start (default: all)")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7480", "loopback address of the desk and the page")
-	fl.StringVar(&f.nats, "nats", "", "loopback address at which the NATS server takes others too (default: none)")
+	fl.StringVar(&f.nats, "nats", "", "loopback address at which the NATS server takes who listens to all that is said, by the URL in FOLDER/tap.url (default: none)")
 	fl.StringVar(&f.folder, "folder", ".gridbid/up", "folder for books and ledger; what an earlier up left there is removed")
 	fl.BoolVar(&f.noJobs, "no-jobs", false, "submit none of the scenario's jobs")
 	fl.StringVar(&f.traces, "traces", "", "send traces by OTLP over HTTP to this `URL`, as in http://127.0.0.1:4318 (default: none)")
@@ -160,6 +161,9 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer server.Close()
+	if err := f.letTap(server); err != nil {
+		return err
+	}
 	server.Log = log
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
@@ -216,8 +220,12 @@ func (f *upFlags) choose(args []string) (script.Scenario, error) {
 	return s, nil
 }
 
-// ownFolder is a file in a folder whose contents are up's to remove.
-const ownFolder = "up.folder"
+// ownFolder is a file in a folder whose contents are up's to remove, tapFile one that
+// says where and by what others listen.
+const (
+	ownFolder = "up.folder"
+	tapFile   = "tap.url"
+)
 
 // clear empties the folder of what an earlier up left, and of nothing else: a
 // federation, say, has sites there with their keys.
@@ -229,7 +237,7 @@ func (f *upFlags) clear() error {
 		own = own || r.Header()["live"] == "up"
 		_ = r.Close()
 	}
-	for _, name := range []string{"nats", "sites", "auction.ledger"} {
+	for _, name := range []string{"nats", "sites", "auction.ledger", tapFile} {
 		if !own && there(name) {
 			return badInput{fmt.Errorf("--folder: %s was left by no up: name another folder", at(name))}
 		}
@@ -238,6 +246,19 @@ func (f *upFlags) clear() error {
 		}
 	}
 	return os.WriteFile(at(ownFolder), nil, 0o600)
+}
+
+// letTap writes down by what others listen, if they may.
+func (f *upFlags) letTap(server *natsbus.Server) error {
+	if f.nats == "" {
+		return nil
+	}
+	at, err := url.Parse(server.URL())
+	if err != nil {
+		return err
+	}
+	at.User = url.UserPassword(server.TapCredentials())
+	return os.WriteFile(filepath.Join(f.folder, tapFile), []byte(at.String()+"\n"), 0o600)
 }
 
 // run has part of the federation live; if it fails, all ends.
@@ -443,7 +464,7 @@ func (u *upped) tell(cmd *cobra.Command) {
 	tellNotes(talk, u.scenario)
 	fmt.Fprintf(talk, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
-		fmt.Fprintf(talk, "nats: %s\n", u.server.URL())
+		fmt.Fprintf(talk, "nats: %s, for who listens: the URL is in %s\n", u.server.URL(), filepath.Join(u.flags.folder, tapFile))
 	}
 	at := ""
 	if own := u.socket.Addr().String(); own != defaultDesk {

@@ -353,3 +353,27 @@ func started(t *testing.T, flags ...string) error {
 	_, _, err := execute(up, append([]string{"--no-jobs", "--listen", "127.0.0.1:0"}, flags...)...)
 	return err
 }
+
+// Who is to listen to a federation that is tried is let in.
+func TestUpSaysByWhatOthersListen(t *testing.T) {
+	server, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	f := &upFlags{nats: "127.0.0.1:0", folder: t.TempDir()}
+	if err := f.letTap(server); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(f.folder, tapFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := natsbus.Dial(strings.TrimSpace(string(text)), nil).Tap(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := port.Close(); err != nil {
+		t.Error(err)
+	}
+}
