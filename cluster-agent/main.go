@@ -59,7 +59,7 @@ func run(args []string, out io.Writer) int {
 	var o options
 	fs.StringVar(&o.config, "config", "", "configuration `FILE` in YAML")
 	fs.BoolVar(&o.check, "check", false, "say whether the configuration is right, and exit")
-	fs.StringVar(&o.listen, "listen", "", "loopback `ADDRESS` of /healthz and /readyz (default: none)")
+	fs.StringVar(&o.listen, "listen", "", "loopback `ADDRESS` of /metrics, /healthz and /readyz (default: none)")
 	fs.StringVar(&o.nats, "nats", "", "`FILE` that says how the NATS server is reached")
 	fs.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info)")
 	fs.StringVar(&o.format, "log-format", "", "text or json (default text)")

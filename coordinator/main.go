@@ -24,6 +24,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/lead"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/notebook"
+	"github.com/gridbid/gridbid/internal/local"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -158,7 +159,7 @@ func (s setup) serve(ctx context.Context) error {
 	page, closePage := s.page(ctx, n)
 	defer closePage()
 	mux.Handle("/", page)
-	mux.Handle("GET /metrics", tele.Handler())
+	mux.Handle("GET /metrics", local.Only(tele.Handler()))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -34,6 +34,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/mcp"
 	"github.com/gridbid/gridbid/coordinator/notebook"
 	"github.com/gridbid/gridbid/coordinator/web"
+	"github.com/gridbid/gridbid/internal/local"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -289,7 +290,7 @@ func (u *upped) start(ctx context.Context) error {
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		u.mux.Handle(path, api)
 	}
-	u.mux.Handle("GET /metrics", tele.Handler())
+	u.mux.Handle("GET /metrics", local.Only(tele.Handler()))
 	u.mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
 	u.run(ctx, "desk", func() error { return serve(ctx, u.socket, u.mux) })
 	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
@@ -425,7 +426,7 @@ func (u *upped) site(ctx context.Context, name string) error {
 		return err
 	}
 	tele.Check(hub.Ready)
-	u.mux.Handle("/agents/"+name+"/", http.StripPrefix("/agents/"+name, tele.Handler()))
+	u.mux.Handle("/agents/"+name+"/", local.Only(http.StripPrefix("/agents/"+name, tele.Handler())))
 	cfg := site.Config{
 		Site: name, Folder: filepath.Join(u.flags.folder, "sites", name), Agent: agent,
 		Far: hub, Near: hub, Clock: u.clock, Log: u.log.With("site", name), Told: tele.Told,

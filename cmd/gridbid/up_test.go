@@ -121,6 +121,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		}
 	}
 	seen(t, "http://"+at, js[0].Site)
+	unseen(t, "http://"+at, js[0].Site)
 	madeAgain(t, filepath.Join(dir, "up"))
 	policyInForce(t, gridbid)
 	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `no job "ghost"`) {
@@ -181,6 +182,26 @@ func seen(t *testing.T, at, site string) {
 				break
 			}
 			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// A page elsewhere that points its name here reads none of it.
+func unseen(t *testing.T, at, site string) {
+	t.Helper()
+	for _, path := range []string{"/", "/v1/sites", "/metrics", "/readyz", "/agents/" + site + "/metrics", "/agents/" + site + "/readyz"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "evil.example"
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode/100 != 4 {
+			t.Errorf("%s is read under another name: %s", path, answer.Status)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package local
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 )
@@ -25,4 +26,16 @@ func Host(hostport string) (name string, own bool) {
 func From(remote string) bool {
 	at, err := netip.ParseAddrPort(remote)
 	return err == nil && at.Addr().Unmap().IsLoopback()
+}
+
+// Only lets pass what this machine asks under its own name, of handlers that tell
+// whoever asks.
+func Only(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, own := Host(r.Host); !own || !From(r.RemoteAddr) {
+			http.Error(w, "only this machine is served, under its own name", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -1,6 +1,10 @@
 package local
 
-import "testing"
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
 
 func TestOnlyThisMachineIsLocal(t *testing.T) {
 	for host, want := range map[string]bool{
@@ -16,6 +20,21 @@ func TestOnlyThisMachineIsLocal(t *testing.T) {
 	} {
 		if got := From(from); got != want {
 			t.Errorf("from %q: %v; want %v", from, got, want)
+		}
+	}
+}
+
+func TestOnlyLetsPassWhatThisMachineAsks(t *testing.T) {
+	h := Only(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, c := range []struct {
+		host, from string
+		want       int
+	}{{"127.0.0.1:7480", "127.0.0.1:5000", 200}, {"evil.example", "127.0.0.1:5000", 403}, {"localhost", "10.0.0.7:5000", 403}} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host, r.RemoteAddr = c.host, c.from
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%s asks %s: %d; want %d", c.from, c.host, w.Code, c.want)
 		}
 	}
 }
