@@ -211,7 +211,9 @@ key beside the old one. Both work until
   gridbid federation rotate NAME --retire
 
 revokes all but the newest. A key that is known to others is ended by both, one
-after the other. With --server the hub's servers get new certificates.`,
+after the other. A site that runs a server of its own puts the new seed into its
+leaf.conf, as nkey of the remote, and starts that server again. With --server the
+hub's servers get new certificates.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if server == (len(args) == 1) || server && key != "" || retire && (server || key != "") {
@@ -222,7 +224,7 @@ after the other. With --server the hub's servers get new certificates.`,
 				var err error
 				switch {
 				case server:
-					c.Did, c.Next = "renewed the certificates of the hub", "sign-ups of sites stay valid: the authority is the same"
+					c.Did, c.Next = "renewed the certificates of the hub", "a coordinator that hosts the hub has them in force within two seconds; an external nats-server has to be reloaded. Sites need nothing: the authority is the same"
 					err = f.RenewServers(time.Now())
 				case retire:
 					c.Did, c.Name = "retired the old key of", args[0]

@@ -97,6 +97,34 @@ func (s *stage) newSiteIsHeard(coordinator interface {
 	}
 }
 
+// The hub knows a leaf by its remote's key. Parties of the site are known by their leaf
+// alone, and go on by the key that it lets in.
+func TestASiteWithALeafChangesItsKey(t *testing.T) {
+	s := newStage(t)
+	coordinator, leaf := s.join(s.hub, protocol.Coordinator), s.leaf("oslo")
+	drawn, err := s.fed.Rotate("oslo", "")
+	s.must(err)
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		s.must(err)
+		return string(text)
+	}
+	conf := filepath.Join(s.dir, "sites", "oslo", "leaf.conf")
+	text := strings.Replace(read(conf), read(s.access("oslo").Seed), read(drawn), 1)
+	s.must(os.WriteFile(conf, []byte(text), 0o600))
+	_, err = s.fed.Retire("oslo", now)
+	s.must(err)
+	s.must(s.hub.Reload())
+	leaf.Close()
+	s.until("the leaf is gone", func() bool { return s.hub.Leaves() == 0 })
+	agent := s.join(s.leaf("oslo"), oslo)
+	s.until("the site is heard", func() bool { // its leaf tells the hub some milliseconds later who listens there
+		s.say(agent, word(oslo, protocol.Coordinator, 1, "offer"))
+		time.Sleep(time.Millisecond)
+		return len(coordinator.Heard()) > 0
+	})
+}
+
 // A folder that was handed over may be deleted, and its site may change its key.
 func TestAKeyIsChangedWhoseFolderIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fed")
