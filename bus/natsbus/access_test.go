@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -58,6 +61,36 @@ func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
 		change()
 		if err := srv.Reload(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Who hosts a server and shows it a key that it does not know, or no more, is told so.
+func TestAKeyThatTheServerOfThisProcessDoesNotKnowIsTold(t *testing.T) {
+	dir := t.TempDir()
+	conf, file := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "oslo.nk")
+	_, known, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, _, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "listen: 127.0.0.1:-1\nwrite_deadline: \"100ms\"\naccounts { A { users: [{nkey: " + known + "}] } }\n"
+	if err := errors.Join(os.WriteFile(conf, []byte(text), 0o600), os.WriteFile(file, seed, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := Host(conf, Access{Seed: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	_, joined := srv.Join(t.Context(), protocol.Agent("oslo"))
+	_, connected := srv.Conn(protocol.Coordinator)
+	for _, err := range []error{joined, connected} {
+		if !errors.Is(err, nats.ErrAuthorization) && (err == nil || !strings.Contains(err.Error(), "key")) {
+			t.Errorf("it is told %v", err)
 		}
 	}
 }

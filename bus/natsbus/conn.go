@@ -22,7 +22,7 @@ func (h *Hub) Conn(who protocol.Party, more ...nats.Option) (*nats.Conn, error) 
 	}, login...)
 	conn, err := nats.Connect(h.url, append(options, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
+		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, refused(err))
 	}
 	return conn, nil
 }

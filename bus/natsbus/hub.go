@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -119,7 +120,7 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	}, login...)
 	conn, err := nats.Connect(h.url, options...)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+		return nil, fmt.Errorf("natsbus: join as %s: %w", who, refused(err))
 	}
 	p.conn = conn
 	for _, s := range subjects {
@@ -141,6 +142,15 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	}
 	p.live(ctx)
 	return p, nil
+}
+
+// refused says what it means that a server within this process hung up: it has no
+// time to say that it does not know a key.
+func refused(err error) error {
+	if errors.Is(err, io.ErrClosedPipe) {
+		return fmt.Errorf("%w: the server hung up, as it does on a key that it does not let in", err)
+	}
+	return err
 }
 
 // harmless reports whether an error of a connection is about headers that cannot be
