@@ -1,8 +1,12 @@
 package natsbus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,10 +21,11 @@ import (
 // process. It asks the same keys of this process as of any other.
 type Hosted struct {
 	Hub
-	nats *server.Server
-	says *serverLog
-	file string
-	read time.Time // when the file was, at first
+	nats    *server.Server
+	says    *serverLog
+	release func() // of the store
+	file    string
+	read    time.Time // when the file was, at first
 
 	reload sync.Mutex
 	keys   map[string]string // of who may join, by account
@@ -35,17 +40,42 @@ func Host(file string, as Access) (*Hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv, err := server.NewServer(opts)
+	release, err := alone(opts)
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
-	h := &Hosted{nats: srv, says: new(serverLog), file: file, read: read, keys: keysOf(opts)}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
+	}
+	h := &Hosted{nats: srv, release: release, says: new(serverLog), file: file, read: read, keys: keysOf(opts)}
 	h.login = func(protocol.Party) ([]nats.Option, error) { return h.within(as) }
 	if err := h.says.begin(srv); err != nil {
 		h.Close()
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
 	return h, nil
+}
+
+// alone says that another server runs by a configuration, or returns how to let go of
+// its store. nats-server (2.15.2) looks after its port when it has opened its store: one
+// that is started twice by mistake can lose all that the first keeps there.
+func alone(o *server.Options) (release func(), err error) {
+	if !o.JetStream || o.StoreDir == "" {
+		return func() {}, nil
+	}
+	if port := cmp.Or(o.Port, server.DEFAULT_PORT); port > 0 { // another program serves by the same file
+		l, err := net.Listen("tcp", net.JoinHostPort(o.Host, strconv.Itoa(port)))
+		if err != nil {
+			return nil, err
+		}
+		_ = l.Close()
+	}
+	if err := os.MkdirAll(o.StoreDir, 0o750); err != nil {
+		return nil, err
+	}
+	return lock(o.StoreDir)
 }
 
 // CheckHost says what is wrong with a configuration file of a server, or nil.
@@ -96,4 +126,5 @@ func (h *Hosted) Ready() error {
 func (h *Hosted) Close() {
 	h.nats.Shutdown()
 	h.nats.WaitForShutdown()
+	h.release()
 }

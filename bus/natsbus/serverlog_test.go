@@ -50,7 +50,7 @@ func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 	}
 	defer taken.Close()
 	for text, want := range map[string]string{
-		"listen: 127.0.0.1:-1\njetstream { store_dir: \"" + store + "\" }\n": "Can't start JetStream",
+		"listen: 127.0.0.1:-1\njetstream { store_dir: \"" + store + "\" }\n": "not a directory",
 		"listen: \"" + taken.Addr().String() + "\"\n":                        "address already in use",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -69,4 +69,45 @@ func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 		}
 		t.Errorf("an embedded one: %v", err)
 	}
+}
+
+// A server that is started twice by mistake could lose all that the first keeps. The
+// second leaves it alone, whichever the first is.
+func TestASecondServerDoesNotOpenTheStoreOfTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	file, store := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "store")
+	other, err := net.Listen("tcp", "127.0.0.1:0") // another program has the port, and so the store
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	host := func(listen string) (*Hosted, error) {
+		t.Helper()
+		text := "listen: \"" + listen + "\"\njetstream { store_dir: \"" + store + "\" }\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Host(file, Access{})
+	}
+	if h, err := host(other.Addr().String()); err == nil {
+		h.Close()
+		t.Error("two servers at one port")
+	}
+	if _, err := os.Stat(store); err == nil {
+		t.Error("it opened the store before it looked at its port")
+	}
+	first, err := host("127.0.0.1:-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := host("127.0.0.1:-1"); err == nil {
+		h.Close()
+		t.Error("two servers on one store")
+	}
+	first.Close()
+	again, err := host("127.0.0.1:-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
 }
