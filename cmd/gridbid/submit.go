@@ -157,7 +157,7 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
 			return err
 		case !away:
 			away = true
-			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %v; asking again\n", err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legible(err))
 		}
 	}
 	if f.json {
