@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func TestAWindowIsReadInTheUnitsOfTheMarket(t *testing.T) {
 		Price:  []protocol.Point{{At: 1649808000000, Value: 0}, {At: 1649811600000, Value: 1000000}},
 		Carbon: []protocol.Point{{At: 1649808000000, Value: 0}, {At: 1649811600000, Value: 90000}},
 	}}
-	for _, data := range [][]byte{[]byte(text), packed(text), []byte("\ufeff" + text)} {
+	blank := regexp.MustCompile(`(?m)^(\S{10})T(\d\d:00:00)Z`).ReplaceAllString(text, "$1 $2+00:00") // as other programs write it
+	for _, data := range [][]byte{[]byte(text), packed(text), []byte("\ufeff" + text), []byte(blank)} {
 		got, err := trace.Window(bytes.NewReader(data), "w.csv", trace.Refuse)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Window = %+v, %v; want %+v", got, err, want)

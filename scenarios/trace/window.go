@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -166,9 +167,10 @@ func (t *table) hour(col string) protocol.Time {
 	return at
 }
 
-// instant is a field that holds a time in RFC 3339.
+// instant is a field that holds a time in RFC 3339, which leaves it to who writes
+// whether a T or a blank stands between date and time.
 func (t *table) instant(col string) protocol.Time {
-	at, err := time.Parse(time.RFC3339, t.text(col))
+	at, err := time.Parse(time.RFC3339, strings.Replace(t.text(col), " ", "T", 1))
 	if err != nil || at.Year() < 1971 || at.Year() > 2200 {
 		t.wrong(col, "a time as 2022-04-13T00:00:00Z")
 		return 0
