@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,19 +89,12 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	return err
 }
 
-// readJobs reads a trace of jobs that end, packed with gzip or not.
+// readJobs reads a trace of jobs that end.
 func readJobs(file string) ([]pack.Job, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if !strings.HasSuffix(file, ".gz") {
-		return pack.ReadJobs(file, f)
-	}
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return pack.ReadJobs(file, z)
+	return pack.ReadJobs(file, f)
 }

@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -90,8 +92,18 @@ type table struct {
 	err    error
 }
 
+// openTable reads the header of a CSV, plain or packed with gzip.
 func openTable(file string, r io.Reader, need ...string) (*table, error) {
-	t := &table{file: file, csv: csv.NewReader(r), column: map[string]int{}, line: 1}
+	b := bufio.NewReader(r)
+	var plain io.Reader = b
+	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: gzip header: %w: fetch the file again", file, err)
+		}
+		plain = z
+	}
+	t := &table{file: file, csv: csv.NewReader(plain), column: map[string]int{}, line: 1}
 	t.csv.ReuseRecord = true
 	head, err := t.csv.Read()
 	if err != nil {

@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"bytes"
+	"compress/gzip"
 	"slices"
 	"strings"
 	"testing"
@@ -104,4 +106,26 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Lists are published packed, too; one that broke off on its way is told as that.
+func TestAPackedListIsRead(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(podHead + podRow)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	nodes := []fgd.Node{{Name: "a", Model: "P100", GPUs: 2}}
+	plain, err := ReadPods("p.csv", strings.NewReader(podHead+podRow), nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadPods("p.csv", bytes.NewReader(packed.Bytes()), nodes); err != nil || !slices.Equal(got, plain) {
+		t.Errorf("packed: %+v, %v; plain it is %+v", got, err, plain)
+	}
+	for n, want := range map[int]string{5: "p.csv: gzip header: ", packed.Len() - 3: "p.csv:2: unexpected EOF"} {
+		if _, err := ReadPods("p.csv", bytes.NewReader(packed.Bytes()[:n]), nodes); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("its first %d bytes: %v; want %q", n, err, want)
+		}
+	}
 }
