@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/cluster-agent/power"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/script"
@@ -142,6 +143,50 @@ func TestNoPolicyDrawsLessIdleThanTheBoundSays(t *testing.T) {
 				t.Errorf("%s: %s does it for $%.4f; the bound is $%.4f", name, policy, with, c.BoundUSD)
 			}
 		}
+	}
+}
+
+// Jobs that their site loses in an outage begin anew. Where power earns they have
+// earned by then what no job could that runs once.
+func TestNoPolicyEarnsMoreByAnOutageThanTheBoundSays(t *testing.T) {
+	s := day(3)
+	s.Hash += " and an outage"
+	for i := range s.Sites {
+		x := &s.Sites[i]
+		for q, v := range map[protocol.Quantity]int64{protocol.GridPrice: -100_000, protocol.GridCarbon: 1_000} {
+			points := x.Signals[q]
+			for h := range 30 * 24 { // for two days; then never again
+				if h == len(points) {
+					points = append(points, protocol.Point{At: points[h-1].At.Add(time.Hour)})
+				}
+				if points[h].Value = v; h >= 72 {
+					points[h].Value = 50_000
+				}
+			}
+			x.Signals[q] = points
+		}
+		n := x.Nodes[0]
+		gpu, _ := power.Default().Lookup(n.Model)
+		idle := power.Host{Awake: 100_000}.Idle(gpu, n.GPUs)
+		x.Nodes, x.Host = x.Nodes[:1], script.Host{Idle: 100_000, Asleep: idle} // so that being awake earns nothing
+	}
+	s.Sites[0].Outages = []script.Outage{{From: s.Start.Add(12 * time.Hour), To: s.Start.Add(20 * time.Hour)}}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		*j = protocol.Job{
+			ID: j.ID, Tenant: j.Tenant, Home: s.Sites[0].Name, GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10,
+			Arrival: s.Start, Run: 20 * time.Hour, Deferrable: true, Deadline: s.Start.Add(100 * time.Hour),
+		}
+	}
+	c := certify(t, s, true)
+	res, err := scenarios.Play(t.Context(), s, "home-fifo", new(membus.Hub), scenarios.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with := res.Totals.ObjectiveUSD; with < c.BoundUSD {
+		t.Errorf("home-fifo does it for $%.4f; the bound is $%.4f", with, c.BoundUSD)
+	} else {
+		t.Logf("home-fifo does it for $%.4f; the bound is $%.4f", with, c.BoundUSD)
 	}
 }
 

@@ -83,11 +83,12 @@ func (k *checker) open() (sum float64, err error) {
 		if !k.c.Idle {
 			continue
 		}
-		asleep, more := 0.0, 0.0
+		asleep, more, full := 0.0, 0.0, 0.0
 		for _, n := range nodes {
 			least, most, _ := k.draws(n)
 			asleep += least
 			more += most
+			full += busiest(n)
 		}
 		sum += more * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
 		sum += asleep * t.over(k.s.Start, meters, func(v float64) float64 { return v })
@@ -95,6 +96,9 @@ func (k *checker) open() (sum float64, err error) {
 			if from, to := max(o.From, k.s.Start), min(o.To, meters); from < to {
 				sum -= asleep * t.over(from, to, func(v float64) float64 { return v })
 			}
+		}
+		if n := len(site.Outages); n > 0 { // they are in order; what the last takes with it may have earned
+			sum += full * t.over(k.s.Start, max(k.s.Start, site.Outages[n-1].From), func(v float64) float64 { return min(v, 0) })
 		}
 		sum += asleep * t.over(meters, k.end, func(v float64) float64 { return min(v, 0) })
 		sum -= float64(len(t.hours)+1) * perHour(k.weights)

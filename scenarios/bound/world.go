@@ -77,7 +77,7 @@ func (m *modeller) site(i int, site script.Site) error {
 	}
 	m.fleets = append(m.fleets, f)
 	m.pools = append(m.pools, make(map[string][]int))
-	asleep, awake := 0.0, 0.0
+	asleep, awake, full := 0.0, 0.0, 0.0
 	type kind struct {
 		model string
 		size  int
@@ -90,6 +90,7 @@ func (m *modeller) site(i int, site script.Site) error {
 		asleep += kilowatts(least)
 		more := kilowatts(idle - least)
 		awake += kilowatts(max(n.Host.Asleep, idle) - least)
+		full += busiest(n)
 		if n.GPUs == 0 {
 			continue
 		}
@@ -109,12 +110,16 @@ func (m *modeller) site(i int, site script.Site) error {
 	if m.idle {
 		r := m.p.sites[i]
 		start, until := m.slotOf(m.script.Start), m.slotOf(scenarios.Metered(m.script))
+		lost := start
 		m.p.constant += float64(asleep * (at(r.all, until) - at(r.all, start)))
 		for _, o := range site.Outages { // in which no machine draws anything
 			if from, to := max(m.slotOf(o.From), start), min(m.slotOf(o.To), until); from < to {
 				m.p.constant -= float64(asleep * (at(r.all, to) - at(r.all, from)))
 			}
+			lost = max(lost, m.slotOf(o.From))
 		}
+		// What an outage takes with it may have earned until then.
+		m.p.constant += float64(full * (at(r.less, lost) - at(r.less, start)))
 		// A replay may go on; hours in which sleeping earns may or may not be in it.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - at(r.less, until)))
 		m.p.constant -= float64(len(r.all)) / 4 * perHour(m.weights)
@@ -125,6 +130,17 @@ func (m *modeller) site(i int, site script.Site) error {
 }
 
 func kilowatts(p protocol.Milliwatts) float64 { return float64(p) / 1e6 }
+
+// busiest returns the kilowatts that no jobs of a node draw more than, whatever a
+// job's name adds to its plan: a twentieth, and rounding.
+func busiest(n fleet.Node) float64 {
+	gpu, _ := power.Default().Lookup(n.Model)
+	most := power.Choice{Draw: gpu.Idle}
+	for _, c := range gpu.Choices() {
+		most.Draw = max(most.Draw, c.Draw)
+	}
+	return 1.06 * kilowatts(power.Job(gpu, most, n.Host, protocol.Milli(1000*n.GPUs), protocol.Milli(n.CPU)))
+}
 
 // rates adds what a kilowatt costs at a site, slot by slot.
 func (m *modeller) rates(site script.Site) error {
