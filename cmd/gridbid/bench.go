@@ -45,7 +45,8 @@ func newBenchCommand() *cobra.Command {
 		Short: "replay days under policies and compare them with the bound",
 		Long: `Replay every scenario under every policy and seed, and write one table: what each
 came to, and how far it is from what no policy can beat. Without a scenario the
-ten recorded days are run, and with --window those files instead.
+ten recorded days are run, and with --window those files instead: also several
+after one --window, as a shell spells them out.
 
 A policy may be followed by what its sites know ahead of time: auction/perfect
 (what will be), auction/wrong (off by up to half), auction/none (nothing),
@@ -56,7 +57,7 @@ Rows are kept in the folder of --out: run again, and only what is missing is
 run. A row is run again when the scenario, its weights or the program changed.`,
 		Example: `  gridbid bench days --data ../shared/data
   gridbid bench days --jobs 5000 --policies auction,auction/perfect,home-fifo
-  gridbid bench days --window a.csv --window b.csv --seeds 1,2,3 --out frozen/
+  gridbid bench days --window joined/*.csv --seeds 1,2,3 --out frozen/
   gridbid bench days real-days/ordinary_2022-04-13 --stress --sweep`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.days(cmd, args) },
@@ -67,7 +68,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
 	kappaFlag(days, &f.kappa)
 	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
-	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone; may be given again")
+	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` ... of hourly prices and carbon by zone, each a day of its own")
 	fl.BoolVar(&f.fill, "fill", false, "take hours that a window lacks as the hour before, a week at most")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
 	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
@@ -153,8 +154,17 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		seed := uint64(s)
 		seeds = append(seeds, &seed)
 	}
-	names := args
-	if len(args) == 0 && len(f.windows) == 0 {
+	names, windows := args, f.windows
+	if len(windows) > 0 {
+		names = nil
+		for _, a := range args {
+			if script.Table(a) {
+				windows = append(windows, a)
+			} else {
+				names = append(names, a)
+			}
+		}
+	} else if len(names) == 0 {
 		names = slices.DeleteFunc(script.List(), func(n string) bool { return n == script.Default })
 	}
 	add := func(s script.Scenario, err error) error {
@@ -189,7 +199,7 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 				return nil, err
 			}
 		}
-		for _, w := range f.windows {
+		for _, w := range windows {
 			o.Window = w
 			if err := add(script.Window(o)); err != nil {
 				return nil, err

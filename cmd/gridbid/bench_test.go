@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/scenarios/bench"
 )
@@ -128,5 +129,40 @@ func TestBenchPaymentsKnowsItsDaysBeforeTheWork(t *testing.T) {
 		if !errors.As(err, new(badInput)) || talk != "" {
 			t.Errorf("%v: %v, after %q; want bad input before the work", days, err, talk)
 		}
+	}
+}
+
+// A shell spells out what it is given: --window joined/*.csv is one flag, and many files.
+func TestBenchDaysTakesAllWindowsOfOneFlag(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	put("workload/philly_2017.csv.gz", "job_id,submit_s,duration_s,gpus,vc\na,2592000,600,1,vc\n")
+	put("workload/nodes_alibaba_gpu_v2023.csv", "sn,cpu_milli,memory_mib,gpu,model\none,64000,262144,8,V100\n")
+	args := []string{"days", "--data", dir, "--policies", "home-fifo", "--steps", "5", "--out", filepath.Join(dir, "out"), "--window"}
+	for _, day := range []string{"2023-12-30", "2024-02-27"} { // over the end of a year, and a leap day
+		from, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "time_utc,zone,ci_lifecycle_gco2_per_kwh,price_usd_per_mwh\n"
+		for h := range 96 {
+			text += from.Add(time.Duration(h)*time.Hour).Format(time.RFC3339) + ",DE,300,50\n"
+		}
+		args = append(args, put(day+".csv", text))
+	}
+	out, talk, err := execute(newBenchCommand(), args...)
+	if err != nil || !strings.Contains(out, "\n## 2023-12-30, seed 1\n") || !strings.Contains(out, "\n## 2024-02-27, seed 1\n") {
+		t.Errorf("two windows: %v\n%s\n%s", err, talk, out)
+	}
+	_, _, err = execute(newReplayCommand(), args[len(args)-1])
+	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "is a table, and no scenario: give a window as --window FILE") {
+		t.Errorf("a window in place of a scenario: %v; want what to write", err)
 	}
 }

@@ -72,14 +72,20 @@ func Source(what string) (file string, text []byte, folder string, err error) {
 		return file, text, ".", err
 	}
 	file = what
-	if info, err := os.Stat(what); err == nil && info.IsDir() {
-		file = filepath.Join(what, fileName)
-	} else if err != nil {
+	switch info, err := os.Stat(what); {
+	case err != nil:
 		return "", nil, "", fmt.Errorf("script: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
+	case info.IsDir():
+		file = filepath.Join(what, fileName)
+	case Table(what):
+		return "", nil, "", fmt.Errorf("script: %s is a table, and no scenario: give a window as --window FILE", what)
 	}
 	text, err = limited(file, mostPage)
 	return file, text, filepath.Dir(file), err
 }
+
+// Table reports whether a file is a table by its name, and no scenario.
+func Table(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
 
 // Check reads a scenario as Load does, but none of the data it names. Several
 // faults come as one error, a line for each.
