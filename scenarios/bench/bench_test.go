@@ -45,8 +45,24 @@ func TestSummariesCompareWithinADay(t *testing.T) {
 	near("late", auction.Late.High, 0.005)
 	near("carbon against home-fifo", auction.Carbon.FIFO.Median, -0.3)
 	near("cost against home-fifo", auction.Cost.FIFO.Low, -0.45)
+	if got, want := auction.Figures["carbon_kg"], (Spread{2, 75, 75, 65, 85}); got != want {
+		t.Errorf("carbon of both days is %+v; want %+v", got, want)
+	}
 	if auction.Carbon.Least.N != 0 {
 		t.Errorf("compared with k8s-least-allocated, which was not run")
+	}
+}
+
+// Each figure has its median and its spread where people look.
+func TestTablesSayHowFiguresAreSpread(t *testing.T) {
+	var table, page bytes.Buffer
+	if err := errors.Join(Markdown(&table, rows()), Page(&page, rows())); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"75.0 [65.0..85.0]", "12.00 [11.00..13.00]"} { // kg, $
+		if !strings.Contains(table.String(), " "+want+" |") || !strings.Contains(page.String(), "<td>"+want+"</td>") {
+			t.Errorf("no %s in\n%s\nor in the page", want, table.String())
+		}
 	}
 }
 

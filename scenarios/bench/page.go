@@ -20,13 +20,12 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:1rem 0;d
 td,th{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #e3e7ec;white-space:nowrap}td:first-child,th:first-child{text-align:left}
 svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 `)
-	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the bound that no policy can beat, less one.</p>")
+	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw.</p>")
 	all := Summarize(rows)
 	b.WriteString(gaps(all))
-	table(b, []string{"policy", "rows", "best", "gap %", "mean gap %", "gap with idle %", "late %", "wait h"}, len(all), func(i int) []string {
-		s := all[i]
-		return []string{s.Entry, fmt.Sprint(s.Rows), fmt.Sprint(s.Best), s.Gap.text(100, 1), mean1(s.Gap), s.Idle.text(100, 1), s.Late.text(100, 2), s.WaitH.text(1, 2)}
-	})
+	table(b, summed, len(all), func(i int) []string { return all[i].cells() })
+	b.WriteString("<h2>Figures</h2><p class=s>Median [lowest..highest] of the rows.</p>")
+	table(b, titles(), len(all), func(i int) []string { return all[i].figures() })
 	for _, d := range sweeps(rows) {
 		b.WriteString(d)
 	}

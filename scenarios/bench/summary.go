@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,8 @@ type Summary struct {
 	WaitH  Spread `json:"wait_h"`
 	Carbon Versus `json:"carbon"` // of busy energy
 	Cost   Versus `json:"cost"`
+
+	Figures map[string]Spread `json:"figures"` // each column of the rows, by its name in the CSV
 }
 
 // A Versus is a change against a baseline on the same scenario and seed, as a
@@ -77,7 +80,7 @@ func day(r Row) string { return r.Hash }
 
 func summarize(entry string, rows []Row, days map[string][]Row) Summary {
 	var gap, idle, late, wait []float64
-	s := Summary{Entry: entry, Rows: len(rows)}
+	s := Summary{Entry: entry, Rows: len(rows), Figures: make(map[string]Spread, len(columns))}
 	for _, r := range rows {
 		if r.BoundUSD > 0 {
 			gap = append(gap, r.Gap)
@@ -99,6 +102,15 @@ func summarize(entry string, rows []Row, days map[string][]Row) Summary {
 	s.Gap, s.Idle, s.Late, s.WaitH = spread(gap), spread(idle), spread(late), spread(wait)
 	s.Carbon = versus(rows, days, func(r Row) float64 { return r.BusyKg }, func(r Row) float64 { return r.Totals.CarbonKg })
 	s.Cost = versus(rows, days, func(r Row) float64 { return r.BusyCostUSD }, func(r Row) float64 { return r.Totals.CostUSD })
+	for _, c := range columns {
+		var values []float64
+		for _, r := range rows {
+			if v := c.of(r); !math.IsNaN(v) {
+				values = append(values, v)
+			}
+		}
+		s.Figures[c.key()] = spread(values)
+	}
 	return s
 }
 

@@ -61,33 +61,75 @@ func (c column) title() string {
 	return c.head + " " + c.unit
 }
 
+// key names a column for programs.
+func (c column) key() string { return strings.ReplaceAll(c.title(), " ", "_") }
+
+// summed are the heads of a table of summaries.
+var summed = []string{"policy", "rows", "best", "gap %", "mean gap %", "gap with idle %", "carbon vs home-fifo %", "cost vs home-fifo %", "carbon vs k8s-least %", "cost vs k8s-least %", "late %", "wait h"}
+
+// cells are a line of a table of summaries.
+func (s Summary) cells() []string {
+	return []string{
+		s.Entry, strconv.Itoa(s.Rows), strconv.Itoa(s.Best), s.Gap.text(100, 1), mean1(s.Gap), s.Idle.text(100, 1),
+		both(s.Carbon.FIFO, s.Carbon.IdleFIFO), both(s.Cost.FIFO, s.Cost.IdleFIFO),
+		both(s.Carbon.Least, s.Carbon.IdleLeast), both(s.Cost.Least, s.Cost.IdleLeast),
+		s.Late.text(100, 2), s.WaitH.text(1, 2),
+	}
+}
+
+// figures are the spreads of all columns, as cells.
+func (s Summary) figures() []string {
+	cells := []string{s.Entry}
+	for _, c := range columns {
+		cells = append(cells, s.Figures[c.key()].text(1, c.places))
+	}
+	return cells
+}
+
+// titles are the heads of a table of figures.
+func titles() []string {
+	out := []string{"policy"}
+	for _, c := range columns {
+		out = append(out, c.title())
+	}
+	return out
+}
+
+// line writes cells as a line of a table in Markdown.
+func line(b *strings.Builder, cells []string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
+
+// top writes the head of a table in Markdown.
+func top(b *strings.Builder, heads []string) {
+	line(b, heads)
+	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("--:|", len(heads)-1))
+}
+
 // Markdown writes the summary, then a table for each scenario.
 func Markdown(w io.Writer, rows []Row) error {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, of policies whose sites know what is usual.\n\n")
-	fmt.Fprintf(b, "| policy | rows | best | gap %% | mean gap %% | gap with idle %% | carbon vs home-fifo %% | cost vs home-fifo %% | carbon vs k8s-least %% | cost vs k8s-least %% | late %% | wait h |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, s := range Summarize(rows) {
-		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Entry, s.Rows, s.Best,
-			s.Gap.text(100, 1), mean1(s.Gap), s.Idle.text(100, 1),
-			both(s.Carbon.FIFO, s.Carbon.IdleFIFO), both(s.Cost.FIFO, s.Cost.IdleFIFO),
-			both(s.Carbon.Least, s.Carbon.IdleLeast), both(s.Cost.Least, s.Cost.IdleLeast),
-			s.Late.text(100, 2), s.WaitH.text(1, 2))
+	all := Summarize(rows)
+	top(b, summed)
+	for _, s := range all {
+		line(b, s.cells())
+	}
+	b.WriteString("\n## Figures\n\nMedian [lowest..highest] of the rows.\n\n")
+	top(b, titles())
+	for _, s := range all {
+		line(b, s.figures())
 	}
 	last := ""
 	for _, r := range rows {
 		if day(r) != last {
 			last = day(r)
-			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t, waiting at $%g/GPU-h. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n| policy |", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.DelayUSD, r.BoundUSD, r.IdleBound)
-			for _, c := range columns {
-				fmt.Fprintf(b, " %s |", c.title())
-			}
-			fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("--:|", len(columns)))
+			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t, waiting at $%g/GPU-h. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.DelayUSD, r.BoundUSD, r.IdleBound)
+			top(b, titles())
 		}
-		fmt.Fprintf(b, "| %s |", r.Entry)
+		cells := []string{r.Entry}
 		for _, c := range columns {
-			fmt.Fprintf(b, " %s |", c.text(r, c.places, "–"))
+			cells = append(cells, c.text(r, c.places, "–"))
 		}
-		fmt.Fprintln(b)
+		line(b, cells)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -123,7 +165,7 @@ func CSV(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
 	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "delay_usd", "load", "bound_usd", "idle_bound_usd"}
 	for _, c := range columns {
-		head = append(head, strings.ReplaceAll(c.title(), " ", "_"))
+		head = append(head, c.key())
 	}
 	if err := out.Write(head); err != nil {
 		return err
