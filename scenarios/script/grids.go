@@ -254,10 +254,10 @@ func last(points []protocol.Point) protocol.Time { return points[len(points)-1].
 
 // cover sees that a site's series begin a day before Start and reach End.
 func (g *grids) cover(out *Scenario, i int, site Site) error {
-	for _, q := range quantities {
+	for _, q := range append(slices.Clip(quantities), Average) { // which is accounted, too
 		points := site.Signals[q]
 		constant := q == protocol.GridPUE && g.s.Sites[i].Signals[q] == nil && len(points) == 1
-		if constant || q == trace.Marginal && len(points) == 0 {
+		if constant || (q == trace.Marginal || q == Average) && len(points) == 0 {
 			continue
 		}
 		first, end := points[0].At, last(points).Add(time.Hour)

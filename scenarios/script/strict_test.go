@@ -231,3 +231,20 @@ func TestASeriesOfOneHourIsNoConstant(t *testing.T) {
 		t.Errorf("a PUE of one hour of 2030: %v; want the hours that are wanted", err)
 	}
 }
+
+// The series that bids do not go by is accounted for all the same.
+func TestAverageIntensityIsOfTheDayThoughBidsGoByTheMarginal(t *testing.T) {
+	dir := tiny(t)
+	text := "name: tiny\nwindow: {file: w.csv}\nnodes: {file: n.csv, scale: 1}\njobs: {trace: j.csv, from: 0}\n" +
+		"sites: [{name: one, zone: DE, signals: {carbon: {file: old.csv, column: g}, marginal: {file: p.csv, column: usd}}}]\n"
+	for name, text := range map[string]string{"scenario.yaml": text, "old.csv": "time_utc,g\n" + strings.Join(hours("2021-01", 48, "300"), "")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for carbon, want := range map[string]string{"": "one: carbon is given for 2021-01-01T00:00:00Z..", script.ByMarginal: "one: average is given for 2021-01-01T00:00:00Z.."} {
+		if _, err := script.Load(dir, script.Options{Carbon: carbon}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("intensities of the year before, bids by %q: %v; want %q", carbon, err, want)
+		}
+	}
+}
