@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/scene"
 	"github.com/gridbid/gridbid/coordinator/scene/screen"
 	"github.com/gridbid/gridbid/protocol"
@@ -57,7 +59,7 @@ answer to a question.`,
 	fl.StringVar(&f.out, "out", "", "write into this `FILE`.svg or FILE.png")
 	fl.StringVar(&f.decision, "decision", "", "of offers: the decision, such as D-14")
 	fl.StringVar(&f.job, "job", "", "of job, or of offers for its last decision")
-	fl.StringVar(&f.at, "at", "", "of forecasts: the instant, RFC 3339 (default: the end of the record)")
+	fl.StringVar(&f.at, "at", "", "of carbon and price: the instant, RFC 3339 (default: the end of the record)")
 	fl.BoolVar(&f.list, "list", false, "list the charts that there are")
 	fl.BoolVar(&f.figures, "figures", false, "print what the chart shows, in figures")
 	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
@@ -84,6 +86,9 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.at != "" && len(c.Figures().Rows) == 0 {
+		return badInput{fmt.Errorf("--at %s: in this run nothing was told of that hour", f.at)}
+	}
 	switch {
 	case f.asJSON:
 		return tellJSON(cmd.OutOrStdout(), struct {
@@ -109,7 +114,15 @@ func (f chartFlags) drawing(args []string) (w diary.Drawing, err error) {
 		return w, errors.New("which one? `gridbid chart --list` names them")
 	}
 	w = diary.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
+	var known []string
+	for _, c := range diary.Charts() {
+		known = append(known, c[0])
+	}
 	switch {
+	case !slices.Contains(known, w.Chart):
+		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, phrase.List(known))
+	case f.at != "" && w.Chart != "carbon" && w.Chart != "price":
+		return w, fmt.Errorf("--at is of carbon and price; %s is of no instant", w.Chart)
 	case len(args) > 1 && w.Chart != "answer":
 		return w, fmt.Errorf("%q: only the chart answer takes more words", args[1])
 	case w.Chart == "offers" && f.decision == "" && f.job == "":

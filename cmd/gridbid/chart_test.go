@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -52,6 +53,16 @@ func TestChartInFigures(t *testing.T) {
 	}
 }
 
+// Scripts tell by it whether to ask for something else.
+func TestAChartThatThereIsNotIsBadInput(t *testing.T) {
+	run := ledgerOf(t, "auction")
+	for _, args := range [][]string{{"pie"}, {"day", "--at", "2026-03-11T13:45:00Z"}, {"price", "--at", "2036-03-11T13:45:00Z"}} {
+		if _, _, err := execute(newChartCommand(), append(args, "--run", run)...); !errors.As(err, new(badInput)) {
+			t.Errorf("chart %v: %v; want bad input", args, err)
+		}
+	}
+}
+
 func TestChartSaysWhatToDo(t *testing.T) {
 	run := ledgerOf(t, "auction")
 	for _, tc := range []struct {
@@ -63,6 +74,8 @@ func TestChartSaysWhatToDo(t *testing.T) {
 		{[]string{"day", "week", "--run", run}, "only the chart answer"},
 		{[]string{"day", "--run", run, "--out", "day.gif"}, ".svg or .png"},
 		{[]string{"carbon", "--run", run, "--at", "noon"}, "such as"},
+		{[]string{"day", "--run", run, "--at", "2026-03-11T13:45:00Z"}, "--at is of carbon and price"},
+		{[]string{"carbon", "--run", run, "--at", "2036-03-11T13:45:00Z", "--figures"}, "nothing was told of that hour"},
 		{[]string{"offers", "--run", run}, "offers for which decision? give --decision, such as D-14, or --job"},
 		{[]string{"job", "--run", run}, "which job? give --job"},
 		{[]string{"offers", "--run", run, "--decision", "D-77"}, "no decision D-77"},
