@@ -39,3 +39,21 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 		}
 	}
 }
+
+// A time of day is of the day that is shown; of another, the day is told with it.
+func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
+	now := protocol.At(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
+	var b bytes.Buffer
+	v := view{Now: diary.Instant{At: now, Sites: []diary.Site{{Name: "oslo", LastSaid: now.Add(-25 * time.Hour)}, {Name: "lyon", LastSaid: now.Add(-time.Minute)}}}}
+	v.Entries = []diary.Entry{
+		{ID: "D-1", Kind: "award", At: now.Add(-24 * time.Hour), Start: now.Add(-23 * time.Hour)}, {ID: "D-2", Kind: "award", At: now, Start: now.Add(13 * time.Hour)},
+	}
+	if err := pages.ExecuteTemplate(&b, "now", v); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">10 Mar 13:06<", ">14:05<", "<span>10 Mar</span> 14:06:00", "D-1 · from 15:06", "<span>11 Mar</span> 14:06:00", "D-2 · from 12 Mar 03:06"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in %s", want, &b)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/diary"
 	"github.com/gridbid/gridbid/coordinator/phrase"
@@ -16,9 +17,9 @@ import (
 // words are what the templates print values with.
 var words = template.FuncMap{
 	"clean":   func(s any) string { return phrase.Clean(fmt.Sprint(s)) },
-	"minute":  func(t protocol.Time) string { return t.Go().Format("15:04") },
+	"hour":    hour,
 	"second":  func(t protocol.Time) string { return t.Go().Format("15:04:05") },
-	"date":    func(t protocol.Time) string { return t.Go().Format("2 Jan 2006") },
+	"day":     func(t protocol.Time) string { return t.Go().Format("2 Jan") },
 	"clock":   phrase.Clock,
 	"iso":     protocol.Time.String,
 	"kg":      func(c protocol.Milligrams) string { return scene.Number(c.Kilograms(), 1) },
@@ -45,6 +46,14 @@ var words = template.FuncMap{
 		return question.Query{Ask: "why-not", Job: job, Site: site}.String()
 	},
 	"tail": func(n int, all []diary.Entry) []diary.Entry { return all[max(0, len(all)-n):] },
+}
+
+// hour returns the time of day, as seen from an instant: with its day, if that is another.
+func hour(t, from protocol.Time) string {
+	if t.Floor(24*time.Hour) != from.Floor(24*time.Hour) {
+		return t.Go().Format("2 Jan 15:04")
+	}
+	return t.Go().Format("15:04")
 }
 
 // shape names what a job asks of a node: "8 GPUs".
