@@ -171,13 +171,16 @@ func when(r protocol.Rule) string {
 		s = ", from 06:00 to 22:00"
 	}
 	if r.From != 0 {
-		s += ", from " + phrase.Clock(r.From)
+		s += ", from " + dated(r.From)
 	}
 	if r.To != 0 {
-		s += ", until " + phrase.Clock(r.To)
+		s += ", until " + dated(r.To)
 	}
 	if s != "" {
 		s += " UTC, by the start of the run"
 	}
 	return s
 }
+
+// dated returns an instant with its year: a rule may be in force for longer than one.
+func dated(t protocol.Time) string { return t.Go().Format("2 Jan 2006 15:04") }

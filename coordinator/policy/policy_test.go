@@ -81,6 +81,11 @@ func TestSay(t *testing.T) {
 		{"forbid oslo until tuesday from tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday, To: saturday.Add(72 * time.Hour)})}, 0},
 		{"avoid oslo this weekend after 16:00", nil, 1}, {"avoid oslo from this weekend", nil, 1}, {"avoid oslo today until 12:00", nil, 1}, {"cap carbon at 300 g/kWh tomorrow until friday after 16:00 today", nil, 1},
 		{"never run at oslo not at night", nil, 1}, {"never not run at oslo", nil, 1}, {"avoid oslo since 12:00", nil, 1},
+		// A time of each such day is no time that a rule has, and no rule is for a time that never comes.
+		{"avoid coal on weekdays after 18:00", nil, 1}, {"never run at oslo at night until 18:00", nil, 1}, {"cap oslo at 200 kW on weekends from 08:00", nil, 1},
+		{"forbid oslo tomorrow at night", nil, 1}, {"avoid oslo today at night", nil, 1}, {"forbid oslo today on weekends", nil, 1}, {"avoid oslo this weekend on weekdays", nil, 1},
+		{"forbid oslo at night from tomorrow", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", Weekly: protocol.Night, From: saturday})}, 0},
+		{"forbid oslo on weekends until monday", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", Weekly: protocol.Weekend, To: saturday.Add(48 * time.Hour)})}, 0},
 		// A rule is taken away for good, and one at a time.
 		{"remove R-7 until friday", nil, 1}, {"lift R-7 this weekend", nil, 1}, {"drop R-7 at night", nil, 1}, {"remove R-7 tomorrow", nil, 1}, {"remove R-6 & R-7", nil, 1},
 		{"never run jobs of team a at coal-plains", nil, 1}, {"jobs of a tenant must stay in oslo", nil, 1},
@@ -138,11 +143,12 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 
 func TestTell(t *testing.T) {
 	for said, want := range map[string]string{
-		"prefer hydro this weekend":          "jobs count 15 % cheaper at hydro-north, from 14 Jun 00:00, until 16 Jun 00:00 UTC, by the start of the run",
+		"prefer hydro this weekend":          "jobs count 15 % cheaper at hydro-north, from 14 Jun 2025 00:00, until 16 Jun 2025 00:00 UTC, by the start of the run",
 		"never move EU data":                 "jobs whose home is lyon or oslo may not run at any site but lyon and oslo",
 		"never run jobs of vision at lyon":   "jobs of tenant vision may not run at lyon",
 		"cap oslo at 200 kW":                 "jobs may not start at oslo where all its runs together would draw more than 200 kW, each as it was offered and idle draw not counted",
 		"no more than 2 MW in the EU":        "jobs may not start at lyon or oslo where all runs at lyon and oslo together would draw more than 2000 kW, each as it was offered and idle draw not counted",
+		"forbid oslo until 2027-04-01":       "jobs may not run at oslo, until 1 Apr 2027 00:00 UTC, by the start of the run",
 		"never run in the EU":                "jobs may not run at lyon or oslo",
 		"prefer the EU":                      "jobs count 15 % cheaper at lyon and oslo",
 		"no jobs above 90 €/MWh on weekends": "jobs may not run at any site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",

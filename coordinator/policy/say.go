@@ -147,16 +147,31 @@ func (k Known) clause(text string) (Op, bool) {
 	}
 	k.hours(w)
 	op, ok := w.op()
-	if ok && op.Rule != nil && op.Rule.To != 0 && op.Rule.To <= max(k.Now, op.Rule.From) { // it would never be in force
+	if ok && op.Rule != nil && !ever(*op.Rule, k.Now) {
 		return Op{}, false
 	}
 	return op, ok
+}
+
+// ever reports whether a rule would be in force at some time from now on: one until
+// Friday that is for weekends would not.
+func ever(r protocol.Rule, now protocol.Time) bool {
+	from := max(now, r.From)
+	for at := from; at < from.Add(8*24*time.Hour) && (r.To == 0 || at < r.To); at = at.Add(time.Minute) {
+		if during(r, at) {
+			return true
+		}
+	}
+	return false
 }
 
 // hours sets from and to by the day and the times of it that were said, in
 // whichever order.
 func (k Known) hours(w *wish) {
 	r := &w.rule
+	// "on weekdays after 18:00" is each of them, and "tomorrow at night" goes on until
+	// the morning after: no rule says either.
+	w.torn = w.torn || r.Weekly != "" && w.after+w.until != "" || r.Weekly == protocol.Night && w.day != 0 && !w.open
 	if w.day != 0 {
 		w.torn = w.torn || r.From != 0 // beside "this weekend"
 		r.From = w.day
