@@ -19,6 +19,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/chat"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -164,6 +165,7 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 		}
 	}
 	if path, err := f.ledger.path(); err == nil {
+		log := chat.New(nil) // it knows when the record ends, whatever the clocks of sites say
 		err := readLedger(path, nil, talk, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
 			case protocol.Hello:
@@ -176,7 +178,8 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 				}
 			}
 			if f.at == "" {
-				k.Now = max(k.Now, m.At)
+				log.Add(m)
+				_, k.Now = log.Span()
 			}
 			return nil
 		})
@@ -273,8 +276,8 @@ func (s said) write(out io.Writer, at string) {
 	}
 	if i := s.Impact; i != nil {
 		change := func(now, was float64) string {
-			if was == 0 {
-				return fmt.Sprintf("%.2f", now)
+			if was <= 0 { // of nothing, or of a cost below it, there are no parts
+				return fmt.Sprintf("%.2f → %.2f", was, now)
 			}
 			return fmt.Sprintf("%+.1f %%", 100*(now/was-1))
 		}
@@ -350,15 +353,15 @@ func newPolicyShowCommand() *cobra.Command {
 			if err := f.ask(cmd.Context(), http.MethodGet, "/v1/policy", "", nil, &p); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
-			return showPolicy(cmd.OutOrStdout(), p, f.json)
+			return showPolicy(cmd.OutOrStdout(), p, f)
 		},
 	}
 	f.flags(cmd, false)
 	return cmd
 }
 
-func showPolicy(out io.Writer, p protocol.Policy, asJSON bool) error {
-	if asJSON {
+func showPolicy(out io.Writer, p protocol.Policy, f deskFlags) error {
+	if f.json {
 		return tellJSON(out, p)
 	}
 	if p.Version == 0 {
@@ -377,7 +380,11 @@ func showPolicy(out io.Writer, p protocol.Policy, asJSON bool) error {
 		return err
 	}
 	for _, r := range p.Rules {
-		if _, err := fmt.Fprintf(out, "%-5s %s\n", phrase.Clean(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r})); err != nil {
+		over := ""
+		if r.To != 0 && !f.now.IsZero() && r.To <= protocol.At(f.now) {
+			over = " (over)"
+		}
+		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", phrase.Clean(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	return showPolicy(out, p, f.json)
+	return showPolicy(out, p, *f)
 }
 
 func showWaiting(cmd *cobra.Command, f *deskFlags, all []desk.Waiting) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // policyInForce has a live coordinator put policies in force: one that one
@@ -138,5 +142,53 @@ func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
 	}
 	if now, err := os.ReadFile(file); err != nil || string(now) != string(text) {
 		t.Errorf("who cannot be added changed the file: %v: %s", err, now)
+	}
+}
+
+// A rule whose time is over is not shown as in force.
+func TestARuleThatIsOverIsShownAsThat(t *testing.T) {
+	p := protocol.Policy{Version: 2, By: "ada", Rules: []protocol.Rule{
+		{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"bern"}, To: noon}, {ID: "R-2", Kind: protocol.Forbid, Sites: []string{"oslo"}, To: noon.Add(48 * time.Hour)},
+	}}
+	var out bytes.Buffer
+	if err := showPolicy(&out, p, deskFlags{now: noon.Add(time.Hour).Go()}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "until 13 Apr 2022 12:00 UTC, by the start of the run (over)\n") || strings.Count(got, "(over)") != 1 {
+		t.Errorf("%s", got)
+	}
+}
+
+// A cost below nothing that sinks has not risen.
+func TestACostBelowNothingIsNoPercentage(t *testing.T) {
+	var out bytes.Buffer
+	s := said{Impact: &impact{Jobs: 1}}
+	s.Impact.Was.CostUSD, s.Impact.Now.CostUSD = -10, -20
+	s.write(&out, "")
+	if !strings.Contains(out.String(), "cost -10.00 → -20.00") {
+		t.Errorf("%s", &out)
+	}
+}
+
+// What day it is in a wish, no site of a federation says by a clock that is wrong.
+func TestAWishIsReckonedFromTheEndOfTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	w, err := journal.Create(filepath.Join(dir, "live.ledger"), map[string]string{"live": "coordinator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clerk := protocol.Mouth{Who: protocol.Clerk}
+	ahead := protocol.Mouth{Who: protocol.Agent("lyon")}
+	for _, m := range append([]protocol.Message{clerk.Say(noon, protocol.Clerk, protocol.Heard{Life: 1})}, append(smallRun(), ahead.Say(noon.Add(7*24*time.Hour), protocol.Coordinator, protocol.Hello{Site: "lyon"}))...) {
+		if err := w.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := sayFlags{ledger: ledgerFlag{run: dir}}
+	if _, k, err := f.known(t.Context(), io.Discard); err != nil || k.Now != noon {
+		t.Errorf("it is %s, %v; want %s", k.Now, err, noon)
 	}
 }
