@@ -43,8 +43,13 @@ func (l *Log) held(q question.Query, a *Answer) {
 		a.say("It was held %s because %s.", phrase.Count(counts[code], "time", "times"), narrate.Because(protocol.Reason{Code: code}))
 		a.figure(ofJob(r.Job.ID), "held-"+string(code), int64(counts[code]), "count", a.Cites...)
 	}
-	for _, d := range past.declines {
-		a.say("At %s %s declined it: %s.", phrase.Clock(d.at), name(d.site), narrate.Because(d.why))
+	back := givenBack(r)
+	for _, d := range back {
+		if d.Declined.Code == protocol.SiteGone {
+			a.say("At %s it was taken from %s: %s.", phrase.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
+		} else {
+			a.say("At %s %s declined it: %s.", phrase.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
+		}
 	}
 	if d := r.Award(); d != nil {
 		a.cite(d.Said.Seq)
@@ -52,7 +57,7 @@ func (l *Log) held(q question.Query, a *Answer) {
 	} else {
 		l.decided(m, a)
 	}
-	if len(order) == 0 && len(past.declines) == 0 && r.Refusal == nil {
+	if len(order) == 0 && len(back) == 0 && r.Refusal == nil {
 		a.say("It was never held.")
 	}
 	if r.Late() {
@@ -80,9 +85,20 @@ func (l *Log) where(q question.Query, a *Answer) {
 	default:
 		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
 	}
-	if n := len(l.past(r.Job.ID, r.Before).declines); n > 0 {
+	if n := len(givenBack(r)); n > 0 {
 		a.say("It was given back %s before.", phrase.Count(n, "time", "times"))
 	}
+}
+
+// givenBack returns the awards of a job that their sites did not keep: they declined, or
+// an operator said that the site is gone.
+func givenBack(r record.JobRecord) (all []record.Decision) {
+	for _, d := range r.Awards {
+		if d.Answer == "decline" {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // mayHaveRun reports whether a site had a job that none has now: a federation does not
@@ -252,7 +268,7 @@ func (l *Log) unable(q question.Query, a *Answer) {
 // history tells everything that was decided on a job.
 func (l *Log) history(q question.Query, a *Answer) {
 	r := l.matter(q).rec
-	h := l.past(r.Job.ID, r.Before)
+	h, back := l.past(r.Job.ID, r.Before), givenBack(r)
 	type event struct {
 		at   protocol.Time
 		text string
@@ -267,8 +283,12 @@ func (l *Log) history(q question.Query, a *Answer) {
 		all = append(all, event{d.at, cite(id) + " " + text})
 		a.cite(id)
 	}
-	for _, d := range h.declines {
-		all = append(all, event{d.at, name(d.site) + " gave it back: " + narrate.Because(d.why)})
+	for _, d := range back {
+		text := name(d.Site) + " gave it back: "
+		if d.Declined.Code == protocol.SiteGone {
+			text = "taken from " + name(d.Site) + ": "
+		}
+		all = append(all, event{d.Answered.At, text + narrate.Because(d.Declined)})
 	}
 	for _, x := range stints(r) {
 		if x.run.Planned {
@@ -284,9 +304,9 @@ func (l *Log) history(q question.Query, a *Answer) {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
-	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), phrase.Count(len(h.decisions), "decision", "decisions"), phrase.Count(len(h.declines), "time given back", "times given back"), r.State)
+	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), phrase.Count(len(h.decisions), "decision", "decisions"), phrase.Count(len(back), "time given back", "times given back"), r.State)
 	a.figure(ofJob(r.Job.ID), "decisions", int64(len(h.decisions)), "count", a.Cites...)
-	a.figure(ofJob(r.Job.ID), "declines", int64(len(h.declines)), "count")
+	a.figure(ofJob(r.Job.ID), "declines", int64(len(back)), "count")
 	a.Table = &Table{Head: []string{"time", "why"}}
 	for i, e := range all {
 		if len(all) > 24 && i >= 12 && i < len(all)-11 {

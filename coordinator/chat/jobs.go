@@ -180,8 +180,8 @@ func (l *Log) givenTo(r record.JobRecord, at protocol.Time) string {
 	if d.kind != "award" {
 		return ""
 	}
-	for _, x := range l.past(r.Job.ID, r.Before).declines {
-		if x.site == d.site && x.at >= d.at && x.at <= at { // another's clock may be ahead
+	for _, x := range givenBack(r) {
+		if number(x) == d.id && x.Answered.At <= at {
 			return ""
 		}
 	}

@@ -60,17 +60,7 @@ type namesake struct {
 }
 
 // A history is what was said of one job beyond its record.
-type history struct {
-	decisions []uint64
-	declines  []decline
-}
-
-type decline struct {
-	at    protocol.Time
-	site  string
-	epoch uint64
-	why   protocol.Reason
-}
+type history struct{ decisions []uint64 }
 
 // A site is what one site said of itself.
 type site struct {
@@ -89,8 +79,9 @@ type outlook struct {
 
 // pools are what a site consists of, as it said.
 type pools struct {
-	at  protocol.Time
-	all []protocol.Pool
+	at   protocol.Time
+	all  []protocol.Pool
+	gone bool // an operator said that it will not come back
 }
 
 // New returns an empty Log. Totals are the figures of all policies that were
@@ -134,16 +125,14 @@ func (l *Log) Add(m protocol.Message) {
 		l.decide(decided{id: m.Seq, at: m.At, kind: "hold", job: b.Job, round: b.Round, site: b.Site, why: b.Why})
 	case protocol.Refuse:
 		l.decide(decided{id: m.Seq, at: m.At, kind: "refuse", job: b.Job, why: b.Why})
-	case protocol.Decline:
-		// A site says it again until it is answered.
-		h := l.past(b.Job, l.book.Before(b.Job))
-		if !slices.ContainsFunc(h.declines, func(x decline) bool { return x.site == from && x.epoch == b.Epoch }) {
-			h.declines = append(h.declines, decline{m.At, from, b.Epoch, b.Why})
+	case protocol.Gone:
+		if s := l.sites[b.Site]; s != nil && m.From == protocol.Desk {
+			s.leave(m.At)
 		}
 	case protocol.Hello:
 		s := l.site(b.Site)
-		if n := len(s.pools); n == 0 || !slices.Equal(s.pools[n-1].all, b.Pools) {
-			s.pools = append(s.pools, pools{m.At, b.Pools})
+		if n := len(s.pools); n == 0 || s.pools[n-1].gone || !slices.Equal(s.pools[n-1].all, b.Pools) {
+			s.pools = append(s.pools, pools{at: m.At, all: b.Pools})
 		}
 	case protocol.Meter:
 		l.site(from).meters = append(l.site(from).meters, b)
@@ -198,6 +187,14 @@ func (s *site) look(o outlook) {
 		return
 	}
 	s.outlooks = append(s.outlooks, o)
+}
+
+// leave notes that an operator said that a site will not come back: it has no GPUs. One
+// that greeted since is there again, in whichever order that was written.
+func (s *site) leave(at protocol.Time) {
+	if n := len(s.pools); n > 0 && s.pools[n-1].at < at {
+		s.pools = append(s.pools, pools{at: at, gone: true})
+	}
 }
 
 // siteNames returns all sites, by name.

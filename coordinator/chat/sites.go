@@ -325,5 +325,10 @@ func (l *Log) report(q question.Query, a *Answer) {
 			a.figure("site/"+s, "silent-for", l.last.Sub(heard).Milliseconds(), "ms")
 		}
 	}
+	if s := l.sites[q.Site]; s != nil && len(s.pools) > 0 && s.pools[len(s.pools)-1].gone {
+		at := s.pools[len(s.pools)-1].at
+		a.say("An operator said at %s that %s will not come back.", phrase.Clock(at), name(q.Site))
+		a.figure("site/"+q.Site, "gone", int64(at), "instant")
+	}
 	a.say("The record ends at %s UTC.", phrase.Clock(l.last))
 }

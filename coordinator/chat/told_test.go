@@ -209,6 +209,9 @@ func TestAJobThatWasLostHeldItsPlaceBefore(t *testing.T) {
 			if got := figure(t, l.Ask("which jobs were waiting at "+at), "run", "waiting"); got != waiting {
 				t.Errorf("%T: at %s %d were waiting; want %d", end, at, got, waiting)
 			}
+			if _, gone := end.(protocol.Gone); gone && waiting > 0 {
+				continue // it has none any more
+			}
 			if got := figure(t, l.Ask("free gpus at oslo at "+at), "site/oslo", "free-V100"); got != 6000+2000*waiting {
 				t.Errorf("%T: at %s %d thousandths were free", end, at, got)
 			}
