@@ -24,9 +24,18 @@ func within(q question.Query, t protocol.Time) bool { return q.To == 0 || t >= q
 func (l *Log) whole(q question.Query, a *Answer, counted string) {
 	if q.To == 0 {
 		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", phrase.Clock(l.first), phrase.Clock(l.last)))
-		return
+	} else {
+		a.assume(counted)
 	}
-	a.assume(counted)
+	l.partial(q, a)
+}
+
+// partial says of a time that reaches back before its coordinator began that not all of
+// it is on record.
+func (l *Log) partial(q question.Query, a *Answer) {
+	if l.since > l.first && (q.To == 0 || q.From < l.since) {
+		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", phrase.Clock(l.since)))
+	}
 }
 
 // of reports whether a job is one that a query is about.

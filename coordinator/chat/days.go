@@ -51,13 +51,12 @@ func (l *Log) dayBefore(q question.Query, a *Answer) {
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
 	a.figure("run", "from", int64(q.From), "instant")
 	a.figure("run", "from-before", int64(was.From), "instant")
-	if was.To <= l.first {
+	if begins := l.begins(); was.To <= begins {
 		a.Kind = "absent"
-		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", phrase.Clock(l.first))
+		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", phrase.Clock(begins))
 		return
-	}
-	if was.From < l.first {
-		a.assume("the record begins at " + phrase.Clock(l.first) + ", so the day before is not whole")
+	} else if was.From < begins {
+		a.assume("the record begins at " + phrase.Clock(begins) + ", so the day before is not whole")
 	}
 	l.twoDays(q, l.tally(was), l.tally(q), a)
 }

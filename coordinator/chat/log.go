@@ -125,6 +125,8 @@ func (l *Log) Add(m protocol.Message) {
 		l.decide(decided{id: m.Seq, at: m.At, kind: "hold", job: b.Job, round: b.Round, site: b.Site, why: b.Why})
 	case protocol.Refuse:
 		l.decide(decided{id: m.Seq, at: m.At, kind: "refuse", job: b.Job, why: b.Why})
+	case protocol.Heard:
+		l.span.begun(m.At, b.Life)
 	case protocol.Gone:
 		if s := l.sites[b.Site]; s != nil && m.From == protocol.Desk {
 			s.leave(m.At)

@@ -149,6 +149,7 @@ func (l *Log) activity(q question.Query, a *Answer) {
 		}
 		a.assume("no time was named, so the hour before the last decision")
 	}
+	l.partial(q, a)
 	kinds := make(map[string]int)
 	codes := make(map[string]int)
 	var last []decided

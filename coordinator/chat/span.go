@@ -19,7 +19,22 @@ type span struct {
 	own         struct{ first, last protocol.Time }
 	others      map[string]protocol.Time // the last of each, by site
 	live        bool
+	life        uint64        // of the coordinator whose clerk wrote last
+	since       protocol.Time // before that another led, or nothing was written; 0: all is here
 }
+
+// begun notes that a coordinator's clerk writes of one of its lives. The one before, if
+// that was another's, is in another ledger.
+func (s *span) begun(at protocol.Time, life uint64) {
+	if life > s.life+1 {
+		s.since = at
+	}
+	s.life = max(s.life, life)
+}
+
+// begins returns from when on a record has all that a coordinator heard. Of before it
+// may have the jobs that the books kept.
+func (s *span) begins() protocol.Time { return max(s.first, s.since) }
 
 func (s *span) add(m protocol.Message) {
 	s.live = s.live || m.From == protocol.Clerk
