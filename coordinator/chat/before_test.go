@@ -41,3 +41,22 @@ func TestALifeAfterTheOtherHidesNothing(t *testing.T) {
 		t.Errorf("read as %q", a.Read)
 	}
 }
+
+// What waiting saved is held against a job's first round, which another coordinator may
+// have called.
+func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
+	s, j := &stage{now: noon}, task("train-1", "vision")
+	s.hello("oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.now = after(30 * time.Minute)
+	s.call(7, j)
+	s.offer("oslo", 7, "train-1", "", option(time.Hour, 3, 90), option(2*time.Hour, 1, 50))
+	s.award("oslo", 7, j, option(2*time.Hour, 1, 50), "o1", []int{0, 1}, time.Hour)
+	l := s.log()
+	holds(t, l, "what did waiting save for train-1", "That is not known: the first rounds of job train-1 are not in this record.", "saved job")
+	holds(t, l, "what should i change for train-1", "offered in its first round of this record was", "")
+	if a := l.Ask("what did waiting save"); figure(t, a, "run", "jobs") != 0 {
+		t.Errorf("%q; want nothing of a job whose first round nobody knows", a.Text)
+	}
+}

@@ -349,7 +349,7 @@ func (l *Log) advice(q question.Query, a *Answer) {
 	}
 	if p, site, h, ok := soonest(m.rec); ok {
 		a.cite(h.Decision.Said.Seq)
-		a.say("The earliest start offered in its first round was %s at %s, for %s.", phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()))
+		a.say("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.rec), phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()))
 	}
 	if m.rec.Job.Deferrable {
 		a.say("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")

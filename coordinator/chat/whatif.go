@@ -129,6 +129,14 @@ func soonest(r record.JobRecord) (best record.Priced, site string, h record.Hear
 	return best, "", record.Hearing{}, false
 }
 
+// onRecord says of a first round that there were others before, which are not on record.
+func onRecord(r record.JobRecord) string {
+	if r.Older {
+		return "of this record "
+	}
+	return ""
+}
+
 // immediate says what the earliest start would have cost.
 func (l *Log) immediate(q question.Query, a *Answer) {
 	r := l.matter(q).rec
@@ -140,7 +148,7 @@ func (l *Log) immediate(q question.Query, a *Answer) {
 		a.say("That is not known: no site ever offered job %s a start.", name(m.rec.Job.ID))
 		return
 	}
-	a.assume("the earliest start offered in the first round that had offers; tenants do not bid here")
+	a.assume("the earliest start offered in the first round " + onRecord(r) + "that had offers; tenants do not bid here")
 	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
 		name(m.rec.Job.ID), phrase.Clock(p.Start), name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(p.Money), kg(p.Carbon))
 	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Said.Seq))
@@ -153,13 +161,13 @@ func (l *Log) immediate(q question.Query, a *Answer) {
 }
 
 // saving returns what the awarded option was cheaper than the earliest start; nothing
-// if it starts as early. The last award of a job that was paused is of its rest alone,
-// and what an award of another coordinator cost is not known.
+// if it starts as early. The last award of a job that was paused is of its rest alone;
+// what an award of another coordinator cost, or was offered first to it, is not known.
 func (l *Log) saving(r record.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
 	d := r.Award()
 	p, _, h, found := soonest(r)
 	switch {
-	case d == nil || !found || len(r.Parts) > 0 || !l.about(r, number(*d)).met:
+	case d == nil || !found || len(r.Parts) > 0 || r.Older || !l.about(r, number(*d)).met:
 		return 0, 0, 0, 0, false
 	case waitless(r):
 		return 0, 0, h.Decision.Said.Seq, d.Said.Seq, true
@@ -194,6 +202,8 @@ func (l *Log) saved(q question.Query, a *Answer) {
 			a.say("That is not known: job %s was paused, and its parts were sold one by one.", name(r.Job.ID))
 		case r.Award() != nil && !l.about(r, number(*r.Award())).met:
 			a.say("That is not known: the round of its award is not in this record.")
+		case r.Older:
+			a.say("That is not known: the first rounds of job %s are not in this record.", name(r.Job.ID))
 		case !ok:
 			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
 		case waitless(r):

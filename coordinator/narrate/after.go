@@ -12,6 +12,10 @@ import (
 // rounds says how often the job was called, and what came of each.
 func rounds(r record.JobRecord) []string {
 	n := len(r.Rounds)
+	if n > 0 && r.Older {
+		r.Older = false
+		return append([]string{"It had been called in rounds before, which are not in this record."}, rounds(r)...)
+	}
 	if n < 2 {
 		return declines(r)
 	}

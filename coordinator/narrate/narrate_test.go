@@ -352,3 +352,48 @@ func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 		}
 	}
 }
+
+// What a coordinator that took over called first was called before by another: that
+// is no job's first round.
+func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
+	s := begin("oslo")
+	now, later := option(0, 3*time.Hour, "V100", 0, 310, 3), option(9*time.Hour, 3*time.Hour, "V100", 0, 310, 1)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.now = s.now.Add(time.Minute)
+	s.call(7, job())
+	s.offer("oslo", 7, menu(now, later))
+	s.award("oslo", 7, later, protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It had been called in rounds before, which are not in this record.") || strings.Contains(text, "first round") {
+		t.Errorf("%s", &got)
+	}
+}
+
+// Where rules of the operators are in force, what room is worth to others need not be
+// why a cheaper site was not taken.
+func TestRulesInForceAreNotPassedOver(t *testing.T) {
+	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}} {
+		s := begin("oslo", "bern")
+		o := option(0, 3*time.Hour, "A100", 0, 310, 3)
+		s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: rules})
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+		s.call(1, job())
+		s.offer("oslo", 1, menu(o))
+		s.offer("bern", 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
+		s.award("oslo", 1, o, protocol.Cheapest)
+		r, _ := s.book.Job("train-42")
+		var got bytes.Buffer
+		if err := Decision(&got, r); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(got.String()), " ")
+		if strings.Contains(text, "Rules of the operators were in force, version 3") != (rules != nil) || strings.Contains(text, "share its room") != (rules == nil) {
+			t.Errorf("under %v: %s", rules, &got)
+		}
+	}
+}

@@ -204,7 +204,7 @@ func whyNow(r record.JobRecord, h record.Hearing) []string {
 	d := h.Decision
 	wait := d.Option.Start.Sub(r.Job.Arrival)
 	p, site, ok := earliest(r.Hearings[0])
-	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 { // the award is of a rest alone
+	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 || r.Older { // the award is of a rest alone, or the first round is not here
 		return nil
 	}
 	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",

@@ -69,6 +69,9 @@ func (e *entry) lapse() {
 	}
 }
 
+// older notes a decision of a round that is not on record, before any that is.
+func (e *entry) older() { e.rec.Older = e.rec.Older || e.first == nil }
+
 // open makes room for a round's hearing, and forgets the menus of the one
 // before unless it was the first.
 func (e *entry) open(c *call, all bool) {
@@ -150,6 +153,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	}
 	if b.calls[m.Round] == nil {
 		e.lapse()
+		e.older()
 	}
 	if e.rec.State != Waiting {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
@@ -182,6 +186,8 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
 		c.decided = true
+	} else {
+		e.older()
 	}
 	e.decide(m.Round, Decision{
 		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,

@@ -32,7 +32,8 @@ type JobRecord struct {
 	Job       protocol.Job
 	Submitted Origin
 	State     State
-	Before    int // how many jobs its id was given to before it
+	Before    int  // how many jobs its id was given to before it
+	Older     bool // it was decided on in rounds before those of this record
 
 	Rounds   []Line     // every round it was called in, oldest first
 	Hearings []Hearing  // those of them that are kept in full, oldest first
