@@ -67,7 +67,7 @@ func (l *Log) elsewhere(q question.Query, a *Answer) {
 	a.assume("by the offers of the deciding round; nobody was asked again")
 	l.decided(m, a)
 	if site, p, ok := m.nextBest(); ok && m.site != "" {
-		m.compare(a, site, p)
+		l.compare(m, site, p, a)
 	}
 	if m.met {
 		m.table(a)
@@ -99,7 +99,7 @@ func (l *Log) elsewhereAt(q question.Query, a *Answer) {
 		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), phrase.Clock(p.Start), phrase.Dollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
-		m.compare(a, q.Site, p)
+		l.compare(m, q.Site, p, a)
 		l.forced(m, q.Site, a)
 		won := m.h.Decision.Option
 		late := "would have been kept"

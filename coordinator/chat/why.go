@@ -32,7 +32,7 @@ func (l *Log) why(q question.Query, a *Answer) {
 	if !ok {
 		a.say("No other site made an offer that counts.")
 	} else {
-		m.compare(a, next, p)
+		l.compare(m, next, p, a)
 	}
 	m.table(a)
 }
@@ -98,6 +98,9 @@ func (l *Log) decided(m matter, a *Answer) {
 		}
 	case d.Kind == "hold":
 		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, phrase.Clock(d.Said.At), narrate.Because(d.Why))
+		if d.Why.Code == protocol.NoOffer {
+			l.barred(m, a)
+		}
 		if d.Start != 0 {
 			a.say("The plan then was %s from %s.", name(d.Site), phrase.Clock(d.Start))
 		}
@@ -116,7 +119,7 @@ func (m matter) nextBest() (site string, best record.Priced, ok bool) {
 }
 
 // compare says how one other site's offer differs from the award.
-func (m matter) compare(a *Answer, site string, p record.Priced) {
+func (l *Log) compare(m matter, site string, p record.Priced, a *Answer) {
 	won := m.h.Decision.Option
 	more := p.Terms.Total() - won.Terms.Total()
 	a.figure("site/"+site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
@@ -138,10 +141,12 @@ func (m matter) compare(a *Answer, site string, p record.Priced) {
 		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
 		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
 			name(site), phrase.Dollars(p.Terms.Total()), phrase.Dollars(-more), phrase.Dollars(won.Terms.Total()), name(m.site), term, phrase.Dollars(by))
-		if m.h.Decision.Why.Code != protocol.ByRule {
-			a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
-				max(m.h.Decision.Proof.Jobs, 1), name(site), phrase.Dollars(p.Room), name(m.site), phrase.Dollars(won.Room))
-		}
+	}
+	forbidden := l.ruled(m, site, p, a)
+	l.ruled(m, m.site, won, a)
+	if more < 0 && !forbidden && m.h.Decision.Why.Code != protocol.ByRule {
+		a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
+			max(m.h.Decision.Proof.Jobs, 1), name(site), phrase.Dollars(p.Room), name(m.site), phrase.Dollars(won.Room))
 	}
 }
 
@@ -205,9 +210,10 @@ func (l *Log) whyNot(q question.Query, a *Answer) {
 		a.say("It was awarded to %s in round %d, before that.", name(q.Site), m.h.Round)
 	case m.site == "":
 		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), phrase.Clock(p.Start), phrase.Dollars(p.Terms.Total()))
+		l.ruled(m, q.Site, p, a)
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
-		m.compare(a, q.Site, p)
+		l.compare(m, q.Site, p, a)
 		l.forced(m, q.Site, a)
 		m.terms(a, q.Site, p)
 	}

@@ -113,6 +113,9 @@ func awarded(h record.Hearing) string {
 func held(h record.Hearing) string {
 	d := h.Decision
 	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, clock(d.Said.At), Because(d.Why))
+	if d.Policy != 0 && d.Why.Code == protocol.NoOffer {
+		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid what sites offer.", d.Policy)
+	}
 	if d.Start != 0 {
 		s += fmt.Sprintf(" The plan runs it at %s from %s.", phrase.Clean(d.Site), clock(d.Start))
 	}
@@ -147,6 +150,8 @@ func whyHere(r record.JobRecord, h record.Hearing) []string {
 	switch {
 	case n >= spurns:
 		s += fmt.Sprintf(" But %s had been awarded the job %d times before and had not kept it: such a site is passed over for some rounds.", phrase.Clean(site), n)
+	case d.Policy != 0:
+		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid the job there, or have a site count as dearer or cheaper than it is.", d.Policy)
 	case d.Why.Code != protocol.Cheapest:
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",

@@ -118,7 +118,7 @@ type Ruling struct {
 // MostWeight either way.
 func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g protocol.Outlook) (out Ruling) {
 	for _, r := range p.Rules {
-		if !about(r, j, site) || !during(r, o.Start) {
+		if !Applies(r, j, site, o.Start) {
 			continue
 		}
 		switch r.Kind {
@@ -140,7 +140,7 @@ func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g p
 // together.
 func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
-		if r.Kind == protocol.Cap && r.Power != 0 && about(r, j, site) && during(r, start) {
+		if r.Kind == protocol.Cap && r.Power != 0 && Applies(r, j, site, start) {
 			all = append(all, r)
 		}
 	}
@@ -153,6 +153,11 @@ func Binds(p protocol.Policy, j protocol.Job, site string, from, to protocol.Tim
 	return slices.ContainsFunc(p.Rules, func(r protocol.Rule) bool {
 		return hard(r) && about(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
 	})
+}
+
+// Applies reports whether a rule is for a run of a job at a site that starts at an instant.
+func Applies(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
+	return about(r, j, site) && during(r, start)
 }
 
 // Covers reports whether a rule is about what runs at a site.

@@ -27,6 +27,7 @@ type Book struct {
 	holds                     int
 	problems                  []Problem // seen while reading
 	inside                    bool      // what sites say to their hands is on the ledger
+	policy                    uint64    // in force, if it has rules
 	live                      bool      // the ledger of a coordinator that runs: in the order in which it heard
 }
 
@@ -120,6 +121,12 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Gone:
 		if m.From == protocol.Desk {
 			b.gone(from, body)
+		}
+	case protocol.Policy:
+		if m.From == protocol.Coordinator && m.To == "" {
+			if b.policy = body.Version; len(body.Rules) == 0 {
+				b.policy = 0
+			}
 		}
 	case protocol.Decline:
 		b.answer(from, body.Job, body.Epoch, "decline", body.Why)

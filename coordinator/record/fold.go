@@ -161,7 +161,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	b.decided(m.Round)
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
-		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof,
+		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof, Policy: b.policy,
 	}
 	if c := b.calls[m.Round]; c != nil {
 		d.Option = c.price(e.rec.Job, site, m.Option)
@@ -191,7 +191,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 	}
 	e.decide(m.Round, Decision{
 		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,
-		Site: m.Site, Start: m.Start, Until: m.Until,
+		Site: m.Site, Start: m.Start, Until: m.Until, Policy: b.policy,
 	})
 }
 

@@ -98,6 +98,8 @@ type Decision struct {
 	Start protocol.Time // planned; 0 if a hold has no plan
 	Until protocol.Time // of a hold: it is called again then, at the latest
 
+	Policy uint64 // version of the operators' policy, if it had rules
+
 	// Of an award.
 	Round    uint64
 	Epoch    uint64
