@@ -265,8 +265,12 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 		why string
 	}
 	var stuck, others []line
+	refused := 0
 	for _, r := range l.records() {
-		if r.State == record.Ended {
+		if r.State == record.Refused {
+			refused++
+		}
+		if r.State == record.Ended || r.State == record.Refused { // nothing more comes of it
 			continue
 		}
 		if why := l.stands(r); why != "" {
@@ -286,6 +290,10 @@ func (l *Log) stuck(q question.Query, a *Answer) {
 		}
 	}
 	a.say("%s not ended; %d of them %s stuck.", phrase.Count(len(all), "job has", "jobs have"), len(stuck), phrase.Number(len(stuck), "is", "are"))
+	if refused > 0 {
+		a.say("%s refused or cancelled, and not among them.", phrase.Count(refused, "job was", "jobs were"))
+		a.figure("run", "refused", int64(refused), "count")
+	}
 	if len(all) > mostListed {
 		a.say("The first %d are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
@@ -299,8 +307,6 @@ func (l *Log) stands(r record.JobRecord) string {
 	_, runs := stintAt(r, l.last)
 	d := l.lastDecision(r, l.last)
 	switch award := r.Award(); {
-	case r.State == record.Refused:
-		return "refused"
 	case r.Job.Deadline < l.last:
 		return "past its deadline"
 	case r.State == record.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last:
