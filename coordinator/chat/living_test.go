@@ -3,6 +3,9 @@ package chat
 import (
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/question"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // What was refused or cancelled is over, and nothing is to be done about it.
@@ -16,5 +19,25 @@ func TestWhatIsRefusedIsNotStuck(t *testing.T) {
 	}
 	if figure(t, a, "run", "refused") != 1 || !strings.Contains(strings.Join(a.Text, " "), "2 jobs have not ended; 2 of them are stuck. 1 job was refused or cancelled, and not among them.") {
 		t.Errorf("%q", a.Text)
+	}
+}
+
+// What is asked of a decision is asked of its own job, and not of the last of its id.
+func TestAnAnswerOnADecisionIsOfItsJob(t *testing.T) {
+	s, n := nights(), 0
+	for i, m := range s.said {
+		if b, ok := m.Body.(protocol.Submit); ok {
+			b.Job.Priority = n
+			s.said[i].Body, n = b, n+1
+		}
+	}
+	l := s.log()
+	all := l.Decisions()
+	last := all[len(all)-1]
+	if got := figure(t, l.Answer(question.Query{Ask: "no-priority", Decision: last}), "job/nightly", "priority"); got != 1 {
+		t.Errorf("the second night has priority %d; want 1", got)
+	}
+	if got := figure(t, l.Answer(question.Query{Ask: "no-priority", Job: "nightly"}), "job/nightly", "priority"); got != 2 {
+		t.Errorf("the last night has priority %d; want 2", got)
 	}
 }

@@ -19,12 +19,12 @@ var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeGo
 
 // preemption tells which jobs lost their devices, by whom and what that cost.
 func (l *Log) preemption(q question.Query, a *Answer) {
-	q.Job, q.Decision = l.asking(q), 0
+	on, asked := l.asking(q)
 	a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
 	a.Table = &Table{Head: []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}}
 	n, pauses := 0, 0
 	for _, r := range l.records() {
-		if q.Job != "" && r.Job.ID != q.Job || q.Tenant != "" && r.Job.Tenant != q.Tenant {
+		if asked && (r.Job.ID != on.Job.ID || r.Before != on.Before) || q.Tenant != "" && r.Job.Tenant != q.Tenant {
 			continue
 		}
 		for _, p := range r.Parts {
@@ -43,8 +43,8 @@ func (l *Log) preemption(q question.Query, a *Answer) {
 	a.figure("run", "lost", int64(n), "count", a.Cites...)
 	a.figure("run", "pauses", int64(pauses), "count")
 	of := "in this record"
-	if q.Job != "" {
-		of = "of job " + name(q.Job)
+	if asked {
+		of = "of job " + name(on.Job.ID)
 	}
 	if n == 0 {
 		a.say("No award %s was given up by its site after it was accepted.", of)
@@ -56,12 +56,12 @@ func (l *Log) preemption(q question.Query, a *Answer) {
 	}
 }
 
-// asking returns the job that a query is about, or "".
-func (l *Log) asking(q question.Query) protocol.JobID {
-	if q.Decision != 0 {
-		return l.decisions[q.Decision].job
+// asking returns the job that a query is about; false if it is about all.
+func (l *Log) asking(q question.Query) (record.JobRecord, bool) {
+	if q.Decision == 0 && q.Job == "" {
+		return record.JobRecord{}, false
 	}
-	return q.Job
+	return l.matter(q).rec, true
 }
 
 // lostOne lists one award that its site gave up.
@@ -91,13 +91,12 @@ func (l *Log) costOf(r record.JobRecord, d record.Decision, figure string, a *An
 
 // priority tells what a priority does, and how the jobs of each fared.
 func (l *Log) priority(q question.Query, a *Answer) {
-	id := l.asking(q)
+	r, asked := l.asking(q)
 	a.say("A priority is a number that a job says, from -1,000 to 1,000; 0 is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.")
-	if id != "" {
-		r := l.known(id)
+	if asked {
 		a.cite(l.matter(q).id)
-		a.say("Job %s has priority %d.", name(id), r.Job.Priority)
-		a.figure(ofJob(id), "priority", int64(r.Job.Priority), "count")
+		a.say("Job %s has priority %d.", name(r.Job.ID), r.Job.Priority)
+		a.figure(ofJob(r.Job.ID), "priority", int64(r.Job.Priority), "count")
 	}
 	type of struct {
 		jobs, late int
