@@ -41,3 +41,13 @@ func TestAnAnswerOnADecisionIsOfItsJob(t *testing.T) {
 		t.Errorf("the last night has priority %d; want 2", got)
 	}
 }
+
+// A round that is open has been missed by nobody yet.
+func TestAnOpenRoundIsMissedByNobody(t *testing.T) {
+	s := day()
+	s.call(5)
+	a := s.log().Ask("silent agents")
+	if figure(t, a, "run", "rounds") != 4 || figure(t, a, "site/bern", "rounds-missed") != 2 || figure(t, a, "site/oslo", "rounds-missed") != 2 {
+		t.Errorf("%q %q", a.Text, a.Table.Rows)
+	}
+}

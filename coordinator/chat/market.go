@@ -86,7 +86,7 @@ func (l *Log) silent(q question.Query, a *Answer) {
 	missed := make(map[string]int)
 	rounds := 0
 	for _, r := range l.book.Rounds() {
-		if !within(q, r.Called.At) {
+		if !within(q, r.Called.At) || l.open(r) {
 			continue
 		}
 		rounds++
@@ -113,10 +113,13 @@ func (l *Log) silent(q question.Query, a *Answer) {
 	}
 }
 
+// open reports whether a round may still be answered where the record ends.
+func (l *Log) open(r record.RoundRecord) bool { return r.Closes > l.last && r.Awards+r.Holds == 0 }
+
 // lastRound says who did not answer the newest round of a window.
 func (l *Log) lastRound(q question.Query, a *Answer) {
 	for _, r := range slices.Backward(l.book.Rounds()) {
-		if !within(q, r.Called.At) || r.Closes > l.last {
+		if !within(q, r.Called.At) || l.open(r) {
 			continue
 		}
 		a.figure("run", "last-round", int64(r.Called.At), "instant")
