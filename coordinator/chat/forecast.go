@@ -36,6 +36,7 @@ func (l *Log) bestHour(q question.Query, a *Answer) {
 	a.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, until)
 	a.Table = &Table{Head: []string{"site", "best hour", what}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+	reach := protocol.Time(0)
 	for _, s := range l.siteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
@@ -45,6 +46,7 @@ func (l *Log) bestHour(q question.Query, a *Answer) {
 			a.row(name(s), "not known", "")
 			continue
 		}
+		reach = max(reach, o.reaches(q.Ask == "best-price"))
 		least, when, found := int64(0), protocol.Time(0), false
 		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
 			v, ok := o.metric(q.Ask == "best-price", h)
@@ -68,6 +70,24 @@ func (l *Log) bestHour(q question.Query, a *Answer) {
 		return
 	}
 	a.say("%s at %s, with %s.", phrase.Clock(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
+	a.upTo(reach, until)
+}
+
+// reaches returns up to when an outlook goes.
+func (o outlook) reaches(price bool) protocol.Time {
+	n := len(o.Carbon)
+	if price {
+		n = len(o.Price)
+	}
+	return o.From.Add(time.Duration(n) * time.Hour)
+}
+
+// upTo says that no site looked as far as was asked.
+func (a *Answer) upTo(reach, until protocol.Time) {
+	if reach.Add(time.Hour) < until { // a part of an hour is no gap
+		a.say("What the sites said goes up to %s; of later hours nothing is known.", phrase.Clock(reach))
+		a.figure("run", "known-until", int64(reach), "instant")
+	}
 }
 
 // metric returns the price or the carbon intensity of an hour.
@@ -204,11 +224,13 @@ func (l *Log) bestStart(q question.Query, a *Answer) {
 	a.Chart = l.outlooks("", false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+	reach := protocol.Time(0)
 	for _, s := range l.siteNames() {
 		o, ok := l.sites[s].seen(at)
 		if !ok {
 			continue
 		}
+		reach = max(reach, o.reaches(false))
 		least, when, found := int64(0), protocol.Time(0), false
 		for h := at; h.Add(q.Long) <= at.Add(q.Within); h = h.Floor(time.Hour).Add(time.Hour) {
 			if v, ok := o.mean(h, q.Long); ok && (!found || v < least) {
@@ -235,4 +257,5 @@ func (l *Log) bestStart(q question.Query, a *Answer) {
 		return
 	}
 	a.say("%s at %s, with %s on average.", phrase.Clock(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
+	a.upTo(reach, at.Add(q.Within))
 }

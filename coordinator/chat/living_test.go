@@ -51,3 +51,12 @@ func TestAnOpenRoundIsMissedByNobody(t *testing.T) {
 		t.Errorf("%q %q", a.Text, a.Table.Rows)
 	}
 }
+
+// Of hours that no site has spoken of nothing is known, and the answer says so.
+func TestHoursBeyondWhatSitesSaidAreNotPassedOver(t *testing.T) {
+	s := day() // outlooks of a day, the last from 16:00
+	l := s.log()
+	holds(t, l, "when is it greenest in the next 3 days", "What the sites said goes up to 14 Apr 16:00; of later hours nothing is known.", "")
+	holds(t, l, "when should i submit 2 hours in the next 3 days", "What the sites said goes up to 14 Apr 16:00", "")
+	holds(t, l, "when is it greenest in the next 6 hours", "at oslo", "nothing is known")
+}
