@@ -200,12 +200,15 @@ func (l *Log) count(q question.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
 	n := 0
 	by := make(map[string]int)
-	planned := 0
+	planned, going := 0, 0
 	for _, r := range l.records() {
 		there := q.Site == "" || slices.ContainsFunc(stints(r), func(x stint) bool { return x.run.Site == q.Site })
 		if there && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && within(q, r.Job.Arrival) {
 			if r.Run != nil && r.Run.Planned {
 				planned++
+				if r.Run.Started <= l.last {
+					going++
+				}
 			}
 			states[string(r.State)]++
 			by[key(q, r)]++
@@ -237,11 +240,17 @@ func (l *Log) count(q question.Query, a *Answer) {
 	default:
 		a.say("%s: %s.", all, phrase.List(parts))
 	}
+	if going > 0 {
+		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, phrase.Number(going, "is", "are"), phrase.Clock(l.last))
+		a.figure("run", "running-as-planned", int64(going), "count")
+		a.figure("run", "at", int64(l.last), "instant")
+	}
 	if q.By != "" {
 		a.Table = &Table{Head: []string{q.By, "jobs"}}
+		nobody := map[string]string{"tenant": "of no tenant", "site": "at no site"}[q.By]
 		for _, k := range sorted(by) {
-			a.row(name(cmp.Or(k, "not yet run")), fmt.Sprint(by[k]))
-			a.figure(q.By+"/"+cmp.Or(k, "not yet run"), "jobs", int64(by[k]), "count")
+			a.row(name(cmp.Or(k, nobody)), fmt.Sprint(by[k]))
+			a.figure(q.By+"/"+cmp.Or(k, nobody), "jobs", int64(by[k]), "count")
 		}
 	} else if n > mostListed {
 		a.say("The first %d by name are shown.", mostListed)

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/question"
 	"github.com/gridbid/gridbid/protocol"
@@ -59,4 +60,27 @@ func TestHoursBeyondWhatSitesSaidAreNotPassedOver(t *testing.T) {
 	holds(t, l, "when is it greenest in the next 3 days", "What the sites said goes up to 14 Apr 16:00; of later hours nothing is known.", "")
 	holds(t, l, "when should i submit 2 hours in the next 3 days", "What the sites said goes up to 14 Apr 16:00", "")
 	holds(t, l, "when is it greenest in the next 6 hours", "at oslo", "nothing is known")
+}
+
+// How many run is not to be seen from the states: a federation says that a job ran when
+// it is over.
+func TestWhatRunsByItsPlanIsCounted(t *testing.T) {
+	s := accepted()
+	s.now = after(30 * time.Minute)
+	s.hello("lyon")
+	a := s.log().Ask("how many jobs are running")
+	if a.Kind != "answer" || figure(t, a, "run", "running-as-planned") != 1 || !strings.Contains(strings.Join(a.Text, " "), "Of those awarded, 1 is running at 13 Apr 12:30 as planned") {
+		t.Errorf("%s %q", a.Kind, a.Text)
+	}
+}
+
+// A job that was paused is not told as one that never ran, nor one without a tenant.
+func TestWhoIsCountedUnderNothingIsToldRightly(t *testing.T) {
+	s := paused()
+	j := task("free", "")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	l := s.log()
+	for by, want := range map[string]string{"site": "site/at no site", "tenant": "tenant/of no tenant"} {
+		figure(t, l.Answer(question.Query{Ask: "jobs", By: by}), want, "jobs")
+	}
 }
