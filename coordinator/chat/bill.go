@@ -337,6 +337,7 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 		a.Chart = hourly(a.Figures, cmp.Or(q.Metric, "cost"))
 	}
 	all.figures(a, "run")
+	all.marked(a)
 	switch {
 	case q.Metric == "paid":
 		a.say("In all: %s was paid to sites for jobs.", inAll)
@@ -399,6 +400,7 @@ func (l *Log) mix(q question.Query, a *Answer) {
 	}
 	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.KWh() + 0.5)
 	a.say("%s: %s CO2e over %s, idle draw included.", grams(perKWh), kg(all.bill.Carbon), kWh(all.bill.Energy))
+	all.marked(a)
 	a.figure("run", "carbon-intensity", int64(perKWh), "milligrams-per-kwh", all.ids...)
 	all.figures(a, "run")
 }

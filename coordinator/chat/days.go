@@ -136,6 +136,7 @@ func (l *Log) twoDays(q question.Query, was, now tally, a *Answer) {
 	if q.Tenant == "" {
 		a.say("Idle draw of the sites is included.")
 	}
+	now.bill.estimated = now.bill.estimated || was.bill.estimated
 	now.bill.marked(a)
 }
 

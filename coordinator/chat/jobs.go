@@ -350,7 +350,7 @@ func (l *Log) shares(q question.Query, a *Answer) {
 	}
 	a.say("%.1f GPU-hours in all.", float64(all)/3.6e9)
 	if q.Tenant != "" {
-		if n[q.Tenant] == 0 {
+		if by[q.Tenant] == 0 && n[q.Tenant] == 0 {
 			a.say("None of the jobs of %s has ended, so it got none so far.", name(q.Tenant))
 		} else {
 			a.say("%s got %.1f GPU-hours of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))

@@ -84,3 +84,23 @@ func TestWhoIsCountedUnderNothingIsToldRightly(t *testing.T) {
 		figure(t, l.Answer(question.Query{Ask: "jobs", By: by}), want, "jobs")
 	}
 }
+
+// What a part of a paused job held, its tenant got.
+func TestAPartOfAPausedJobIsGot(t *testing.T) {
+	holds(t, paused().log(), "fair share of speech", "speech got 0.8 GPU-hours of them", "got none")
+}
+
+// What was not metered is told as an estimate however it is summed up.
+func TestAnEstimateIsMarkedInEverySum(t *testing.T) {
+	s := day()
+	for i, m := range s.said {
+		if d, ok := m.Body.(protocol.Done); ok {
+			d.Estimated = true
+			s.said[i].Body = d
+		}
+	}
+	l := s.log()
+	for _, q := range []string{"carbon", "carbon by site", "cost by tenant", "energy by hour", "average carbon intensity of our energy"} {
+		holds(t, l, q, "is an estimate of the site's", "")
+	}
+}
