@@ -136,6 +136,8 @@ func TestADayIsTheLastOfItsName(t *testing.T) {
 	for q, want := range map[string]string{
 		"carbon on wednesday": "2022-12-28", "carbon on tuesday": "2023-01-03", "carbon on 31 december": "2022-12-31",
 		"carbon on 2 january": "2023-01-02", "carbon on december 20 2022": "2022-12-20",
+		// A day that is not over the next month is asked about as it comes.
+		"when is it greenest on 5 january": "2023-01-05", "forecast for oslo on 1 february from 8:00 to 9:00": "2023-02-01",
 	} {
 		got, back := l.Parse(q)
 		if back != nil || date(got.From) != want {

@@ -430,3 +430,15 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// On the last day of a year the first of the next is tomorrow.
+func TestTheFirstOfJanuaryIsTomorrow(t *testing.T) {
+	eve := protocol.At(time.Date(2022, 12, 31, 0, 0, 0, 0, time.UTC))
+	l := listener()
+	l.First, l.Last, l.Today = eve.Add(-24*time.Hour), eve.Add(18*time.Hour), eve
+	for q, want := range map[string]protocol.Time{"when is it greenest next monday": eve.Add(48 * time.Hour), "when is it greenest next saturday": eve.Add(7 * 24 * time.Hour), "when is it greenest on 1 january": eve.Add(24 * time.Hour), "carbon on 30 december": eve.Add(-24 * time.Hour), "carbon on 1 december": eve.Add(-30 * 24 * time.Hour)} {
+		if got, _, back := l.Read(q); back != nil || got.From != want {
+			t.Errorf("%s is of %s (%+v); want %s", q, got.From, back, want)
+		}
+	}
+}

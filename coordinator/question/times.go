@@ -234,8 +234,27 @@ func (w *when) time(l *Listener, words []string) int {
 	return 1
 }
 
-// date reads a day: "11 march", "march 11 2026", "wednesday". One without a year is
-// the last that there was, as far as that can be known.
+// dayOf returns a day of a year. Where none was said it is of the year in which the day
+// is in the record, or in the hours ahead that can be asked about; else the last that
+// there was.
+func (l *Listener) dayOf(year, month, day int, said bool) time.Time {
+	of := func(year int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
+	for _, y := range []int{year, year - 1, year + 1} {
+		t := of(y)
+		if at := protocol.At(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(ahead) {
+			return t
+		}
+	}
+	if t := of(year); said || protocol.At(t) <= l.Last {
+		return t
+	}
+	return of(year - 1)
+}
+
+// ahead is how far hours ahead are asked about.
+const ahead = 30 * 24 * time.Hour
+
+// date reads a day: "11 march", "march 11 2026", "wednesday".
 func (w *when) date(l *Listener, words []string) int {
 	year, said := l.Today.Go().Year(), false
 	dayOf := func(m int, d string) bool {
@@ -243,10 +262,7 @@ func (w *when) date(l *Listener, words []string) int {
 		if m == 0 || err != nil {
 			return false
 		}
-		t := time.Date(year, time.Month(m), n, 0, 0, 0, 0, time.UTC)
-		if !said && protocol.At(t) > l.Last { // in January, of December
-			t = time.Date(year-1, time.Month(m), n, 0, 0, 0, 0, time.UTC)
-		}
+		t := l.dayOf(year, m, n, said)
 		if t.Day() != n { // there is no such day
 			return false
 		}
@@ -268,14 +284,28 @@ func (w *when) date(l *Listener, words []string) int {
 			return used
 		}
 	}
+	if len(words) > 1 && words[0] == "next" {
+		for n := 1; n <= 7; n++ {
+			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); weekday(words[1], t) {
+				w.days = append(w.days, t)
+				return 2
+			}
+		}
+	}
 	end := l.Last.Floor(24 * time.Hour)
 	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
-		if long := strings.ToLower(t.Go().Weekday().String()); words[0] == long || words[0] == long[:3] {
+		if weekday(words[0], t) {
 			w.days = append(w.days, t)
 			return 1
 		}
 	}
 	return 0
+}
+
+// weekday reports whether a word names the day of the week that a day is.
+func weekday(word string, t protocol.Time) bool {
+	long := strings.ToLower(t.Go().Weekday().String())
+	return word == long || word == long[:3]
 }
 
 // window returns the time that a question is about: an instant, or a range.
