@@ -137,7 +137,7 @@ func (l *Listener) choose(r *reading) (Query, *Back) {
 			return q, back
 		}
 		return Query{}, l.refuse(found[0].ask)
-	case len(found) == 1 && (found[0].ask == "day-without" || found[0].ask == "without") && slices.Contains(facts, r.verb) && !r.said.has("if"):
+	case len(found) == 1 && (found[0].ask == "day-without" || found[0].ask == "without") && (slices.Contains(facts, r.verb) || r.bare()) && !r.said.has("if"):
 		return r.there()
 	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
 		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
@@ -230,10 +230,18 @@ func beside(tokens []token, i int) (before, after string) {
 // supposition: "is oslo down", but "were oslo down".
 var facts = strings.Fields("is was has did does ist war hat")
 
+// bare reports whether a question says of a site that it is down, and nothing else:
+// "oslo down?"
+func (r *reading) bare() bool {
+	return r.verb == "" && r.slots.To == 0 && !slices.ContainsFunc(r.said, func(word []string) bool {
+		return !slices.ContainsFunc(word, func(c string) bool { return c == "SITE" || c == "sites" || c == "without" })
+	})
+}
+
 // there reads a question whether a site is there: when it was last heard tells.
 func (r *reading) there() (Query, *Back) {
 	q := Query{Ask: "report", Site: r.slots.Site}
-	if r.verb == "did" || r.verb == "does" { // "what did oslo lose"
+	if r.verb == "did" || r.verb == "does" || r.verb == "" { // "what did oslo lose", "oslo down?"
 		a := &Back{Kind: "ambiguous"}
 		a.say("That is not answered as it stands.")
 		return Query{}, a.offer("Perhaps one of these is meant:", q, Query{Ask: "day-without", Site: q.Site})
