@@ -68,8 +68,8 @@ func (t *Talk) Read(l *Listener, question string) (Query, []Slip, *Back) {
 	if q, ok := t.swapped(l, question); ok && !several { // "at 13:00?", "of vision?"
 		return q, nil, nil
 	}
-	if back.lacks == "JOB" && known {
-		if q, slips, again := l.Read(question + " for " + t.target.target()); again == nil {
+	if back.lacks == "JOB" && known && !says(question, severalJobs) {
+		if q, slips, again := l.Read(question + " for " + t.target.target()); again == nil && !(q.Ask == "saved" && says(question, everybody)) {
 			return q, slips, nil
 		}
 	}
@@ -79,6 +79,17 @@ func (t *Talk) Read(l *Listener, question string) (Query, []Slip, *Back) {
 		}
 	}
 	return Query{}, nil, back
+}
+
+// severalJobs and everybody are words of a question that is not about one job.
+var (
+	severalJobs = strings.Fields("jobs auftraege aufträge")
+	everybody   = strings.Fields("we us our all total wir uns unsere alle insgesamt")
+)
+
+// says reports whether a question has one of some words.
+func says(question string, words []string) bool {
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(question)), func(w string) bool { return slices.Contains(words, strings.Trim(w, "?.,!;:")) })
 }
 
 // subjects are what a pointer may stand for, the likeliest first, as words of a
