@@ -29,7 +29,7 @@ func Charts() [][2]string {
 	return [][2]string{
 		{"offers", "what each site offered for one job in one round, by cause of cost, or why it offered nothing"},
 		{"job", "the carbon intensity where a job could run, and when it waited and ran"},
-		{"day", "GPUs held at each site over the whole record"},
+		{"day", "GPUs held at each site over the whole record, or its last ten days"},
 		{"carbon", "carbon intensity of each site, this hour and forecast"},
 		{"price", "grid price of each site, this hour and forecast"},
 		{"site-carbon", "carbon of each site over the whole record, of jobs and idle draw"},
@@ -53,6 +53,9 @@ func (d *Diary) Draw(w Drawing) (scene.Chart, error) {
 	case "day":
 		return d.day(), nil
 	case "carbon", "price":
+		if w.At < d.first.Floor(time.Hour) || w.At > d.last.Add(mostAhead) {
+			return nil, fmt.Errorf("diary: %s is not in the record, which goes from %s to %s", w.At, d.first, d.last)
+		}
 		return d.forecast(w.Chart, w.At), nil
 	case "site-carbon", "site-energy", "site-cost":
 		return d.bySite(w.Chart), nil
@@ -275,6 +278,9 @@ func (d *Diary) job(w Drawing) (scene.Chart, error) {
 	}
 	return l, nil
 }
+
+// mostAhead is how far past the end of a record forecasts are looked at.
+const mostAhead = 30 * 24 * time.Hour
 
 // mostOfJob bounds the time that a chart of one job goes through.
 const mostOfJob = 100 * 24 * time.Hour

@@ -89,13 +89,17 @@ func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, er
 		return nil, nil, err
 	}
 	var now diary.Instant
+	var first, last protocol.Time
 	if err := d.run.Look(ctx, func(y *diary.Diary) {
-		if _, last := y.Span(); at == 0 {
+		if first, last = y.Span(); at == 0 || at > last { // nothing is known of later
 			at = last
 		}
 		now = y.At(at)
 	}); err != nil {
 		return nil, nil, err
+	}
+	if at < first {
+		return nil, nil, fmt.Errorf("mcp: at: %s is not in the record, which goes from %s to %s", at, first, last)
 	}
 	t := scene.Table{Head: []string{"site", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
 	all := []siteNow{}

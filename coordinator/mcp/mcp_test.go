@@ -218,6 +218,9 @@ func TestWrongCallsSayWhatToDo(t *testing.T) {
 		{"totals", args{"from": "yesterday"}, "such as 2026"},
 		{"get_decision", args{"decision": "D-1"}, "list_decisions"},
 		{"sites", args{"site": "atlantis"}, "no site"},
+		{"sites", args{"at": "2001-01-01T00:00:00Z"}, "not in the record, which goes from"},
+		{"chart", args{"chart": "carbon", "at": "2001-01-01T00:00:00Z"}, "not in the record, which goes from"},
+		{"chart", args{"chart": "price", "at": "2099-01-01T00:00:00Z"}, "not in the record, which goes from"},
 		{"chart", args{"chart": "pie"}, "there are"},
 		{"chart", args{"chart": "offers", "job": "nobody"}, "no decision"},
 	} {
