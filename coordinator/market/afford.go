@@ -27,7 +27,8 @@ func (k *Market) affords(now protocol.Time, site string, bytes int) bool {
 	if !ok {
 		a = allowance{burst, now}
 	}
-	if gone := min(max(now.Sub(a.at), 0), time.Hour); gone > 0 {
+	a.at = min(a.at, now) // where the clock was set back
+	if gone := min(now.Sub(a.at), time.Hour); gone > 0 {
 		a.bytes, a.at = min(burst, a.bytes+int(gone.Milliseconds())*steady/1000), now
 	}
 	fits := bytes <= a.bytes

@@ -52,6 +52,21 @@ func TestWhatASiteHasWrittenDownIsBounded(t *testing.T) {
 	}
 }
 
+// What a site may say comes back by a clock that was set back, too.
+func TestWhatASiteMaySayComesBackByAClockThatWasWrong(t *testing.T) {
+	s := newStage(t, "oslo")
+	ahead := noon.Add(365 * 24 * time.Hour)
+	for _, step := range []struct {
+		at    protocol.Time
+		bytes int
+		want  bool
+	}{{ahead, burst, true}, {ahead, steady, false}, {noon, steady, false}, {noon.Add(time.Second), steady, true}} {
+		if got := s.market.affords(step.at, "oslo", step.bytes); got != step.want {
+			t.Errorf("%d bytes at %v: %v", step.bytes, step.at, got)
+		}
+	}
+}
+
 // A queue that asks of a job that was changed asks for as long as that stands. The books
 // do not grow by that.
 func TestARefusedDuplicateIsNoFact(t *testing.T) {
