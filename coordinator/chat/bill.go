@@ -414,6 +414,7 @@ func (l *Log) summary(q question.Query, a *Answer) {
 		}
 	}
 	a.say("%s late.", phrase.Count(late, "job was", "jobs were"))
+	l.alsoLate(q, a)
 	rounds, decisions, kinds := 0, 0, make(map[string]int)
 	for _, r := range l.book.Rounds() {
 		if within(q, r.Called.At) {

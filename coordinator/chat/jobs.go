@@ -53,13 +53,18 @@ func (l *Log) late(q question.Query, a *Answer) {
 		a.say("The %d latest are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
 	}
+	l.alsoLate(q, a)
+	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
+	a.figure("run", "ended", int64(len(all)), "count")
+}
+
+// alsoLate tells of the jobs that are late by now, beside those that ended late.
+func (l *Log) alsoLate(q question.Query, a *Answer) {
 	if n := l.overdue(q); n > 0 {
 		a.say("%d more had not ended at %s, and %s past %s deadline.", n, phrase.Clock(l.last), phrase.Number(n, "is", "are"), phrase.Number(n, "its", "their"))
 		a.figure("run", "past-deadline", int64(n), "count")
 		a.figure("run", "at", int64(l.last), "instant")
 	}
-	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
-	a.figure("run", "ended", int64(len(all)), "count")
 }
 
 // overdue counts the jobs whose deadline was in a query's window and that had not

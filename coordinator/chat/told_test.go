@@ -115,6 +115,7 @@ func TestJobsPastTheirDeadlineAreNotHidden(t *testing.T) {
 		t.Errorf("of vision: %d; want one", got)
 	}
 	holds(t, l, "late jobs from 12:00 to 13:00", "0 of 0 jobs", "more had")
+	holds(t, l, "summary", "1 job was late. 2 more had not ended at 13 Apr 16:30, and are past their deadline.", "")
 }
 
 // Where no round was called, nobody answered it.
