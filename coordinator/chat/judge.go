@@ -139,8 +139,20 @@ func (l *Log) policyLog(_ question.Query, a *Answer) {
 
 // rulesTold tells the operators' rules that are in force at the end.
 func (l *Log) rulesTold(a *Answer) {
+	version, here, over := l.rules()
+	if len(here) == 0 {
+		a.say("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
+	} else {
+		a.say("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %d:", version)
+		a.figure("run", "rules", int64(len(here)), "count")
+	}
+	a.Text = append(append(a.Text, here...), over...)
+}
+
+// rules returns the operators' rules at the end of the record, those that are in force
+// and those whose time is over.
+func (l *Log) rules() (version uint64, here, over []string) {
 	p := l.policyAt(1 << 62)
-	var here, over []string
 	for _, r := range p.Rules {
 		text := policy.Tell(p, policy.Op{Op: "add", Rule: &r})
 		if r.To != 0 && r.To <= l.last {
@@ -149,11 +161,15 @@ func (l *Log) rulesTold(a *Answer) {
 			here = append(here, fmt.Sprintf("%s: %s.", name(r.ID), text))
 		}
 	}
-	if len(here) == 0 {
-		a.say("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
-	} else {
-		a.say("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %d:", p.Version)
-		a.figure("run", "rules", int64(len(here)), "count")
+	return p.Version, here, over
+}
+
+// ruleByID tells the rules that have ids. What each changed is known of one decision.
+func (l *Log) ruleByID(_ question.Query, a *Answer) {
+	_, here, over := l.rules()
+	a.say("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")
+	if len(here)+len(over) == 0 {
+		a.say("No rules of operators are in force.")
 	}
 	a.Text = append(append(a.Text, here...), over...)
 }

@@ -35,7 +35,7 @@ func init() {
 		"weights": (*Log).weights, "shares": (*Log).shares, "bid-error": (*Log).bidError, "silent": (*Log).silent, "stuck": (*Log).stuck,
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
 		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,
-		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog,
+		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog, "no-rule": (*Log).ruleByID,
 		"jobs": (*Log).count, "summary": (*Log).summary,
 	}
 }
@@ -81,7 +81,7 @@ func (l *Log) has(ask string) bool {
 	switch ask {
 	case "no-arbitration":
 		return len(l.hints) > 0
-	case "no-policy-log":
+	case "no-policy-log", "no-rule":
 		return len(l.governed) > 0
 	}
 	return false

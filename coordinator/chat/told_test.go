@@ -163,6 +163,12 @@ func TestARuleThatIsOverIsNotToldAsInForce(t *testing.T) {
 	}})
 	l := s.log()
 	holds(t, l, "rules in force", "Rules of operators, version 3: R-2: jobs may not run at lyon. R-1 is over: jobs may not run at bern", "")
+	for _, q := range []string{"what does R-2 do", "is R-1 in force"} {
+		holds(t, l, q, "R-2: jobs may not run at lyon. R-1 is over: jobs may not run at bern", "No rules")
+	}
+	if a := day().log().Ask("what does R-2 do"); a.Kind != "absent" {
+		t.Errorf("%s %q", a.Kind, a.Text)
+	}
 	if got := figure(t, l.Ask("rules in force"), "run", "rules"); got != 1 {
 		t.Errorf("%d rules are in force; want one", got)
 	}
