@@ -40,6 +40,11 @@ func TestASiteThatIsGoneHasNothing(t *testing.T) {
 			t.Errorf("at %s %d thousandths are free; want %d", at, got, free)
 		}
 	}
+	s.call(2, task("train-1", "vision"))
+	s.offer("lyon", 2, "train-1", protocol.NoRoom)
+	s.now = s.now.Add(time.Minute)
+	s.hello("lyon")
+	holds(t, s.log(), "silent agents", "None: all sites answered the last round", "not answered by oslo")
 	s.hello("oslo")
 	l = s.log()
 	holds(t, l, "is oslo down", "The record ends at", "come back")

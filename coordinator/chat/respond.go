@@ -226,7 +226,7 @@ func (m matter) none(site string) string {
 	a, ok := m.answer(site)
 	switch {
 	case !ok:
-		return "it was not known when the round was called"
+		return "it was not known, or was said to be gone, when the round was called"
 	case a.Said == record.Origin{}:
 		return "it did not answer by " + phrase.Clock(m.h.Closes)
 	case a.Late:

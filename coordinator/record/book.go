@@ -72,6 +72,9 @@ type SiteRecord struct {
 	Metered protocol.Millijoules // before the facility's share, measured apart from the jobs
 	Paid    protocol.Microdollars
 	hours   map[protocol.Time]*hour
+
+	greeted protocol.Time
+	gone    bool // an operator said that it will not come back, and it has not greeted since
 }
 
 // An hour is what a site's two meters saw: the one of the jobs, and its own.
@@ -143,7 +146,8 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Settled:
 		b.settled(from, body)
 	case protocol.Hello:
-		b.site(body.Site).Pools = body.Pools
+		s := b.site(body.Site)
+		s.Pools, s.greeted, s.gone = body.Pools, m.At, false
 	case protocol.Meter:
 		b.meter(from.From.Site(), body)
 	}

@@ -38,7 +38,11 @@ func (b *Book) call(from Origin, m protocol.Call) {
 	c := &call{
 		round: m.Round, said: from, closes: m.Closes, weights: m.Terms, jobs: len(m.Jobs),
 		shadow: make(map[place]protocol.Price, len(m.Shadow)),
-		sites:  slices.Sorted(maps.Keys(b.sites)),
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		if !b.sites[name].gone { // else nobody asks it
+			c.sites = append(c.sites, name)
+		}
 	}
 	for _, p := range m.Shadow {
 		c.shadow[place{p.Site, p.Model}] = p
@@ -319,6 +323,9 @@ func (e *entry) leave(from Origin, why protocol.Code) {
 
 // gone notes that a site's jobs were taken from it, as if it had given them back.
 func (b *Book) gone(from Origin, g protocol.Gone) {
+	if s := b.sites[g.Site]; s != nil && s.greeted < from.At { // in whichever order it was written
+		s.gone = true
+	}
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]
 		n := len(e.rec.Awards)
