@@ -139,6 +139,8 @@ func (l *Listener) choose(r *reading) (Query, *Back) {
 		return Query{}, l.refuse(found[0].ask)
 	case len(found) == 1 && (found[0].ask == "day-without" || found[0].ask == "without") && (slices.Contains(facts, r.verb) || r.bare()) && !r.said.has("if"):
 		return r.there()
+	case len(found) == 1 && (r.verb == "is" || r.verb == "was") && (r.next == "drained" || r.next == "draining"): // not what it has drained
+		return Query{}, &Back{Kind: "refused", Text: []string{"Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it."}}
 	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
 		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
 	case len(found) == 1:

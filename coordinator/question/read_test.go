@@ -241,6 +241,7 @@ func TestWhatIsIsNoSupposition(t *testing.T) {
 		"what if oslo were down": {Ask: "day-without", Site: "oslo"}, "what would have happened without oslo": {Ask: "day-without", Site: "oslo"},
 		"was oslo down at 13:00": {}, "was oslo down when train-1 came": {}, "what did oslo lose": {},
 		"ist oslo ausgefallen": {Ask: "report", Site: "oslo"}, "war oslo weg": {Ask: "report", Site: "oslo"},
+		"is oslo drained": {}, "is site oslo draining?": {}, "how much energy has oslo drained": {Ask: "bill", Metric: "energy", Site: "oslo"},
 		"oslo down?": {}, "site oslo offline": {}, "without oslo": {Ask: "day-without", Site: "oslo"},
 	} {
 		got, _, back := l.Read(q)
