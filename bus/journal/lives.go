@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/internal/whole"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -77,7 +78,7 @@ func (l *Lives) begin(restore func(protocol.Message) error) error {
 	if err := l.write(facts); err != nil {
 		return err
 	}
-	if err := syncDir(l.dir); err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	return l.sweep()
@@ -142,7 +143,7 @@ func (l *Lives) tidy() error {
 	if err := l.write(facts); err != nil {
 		return err
 	}
-	if err := syncDir(l.dir); err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	if is, err = l.file.Stat(); err != nil {
@@ -251,13 +252,9 @@ func readAll(path string) (facts []protocol.Message, err error) {
 	}
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
+// settle has the disk keep which journals there are.
+func (l *Lives) settle() error {
+	if err := whole.Settle(l.dir); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil

@@ -22,9 +22,9 @@ type share struct {
 	factor   float64 // g/kWh
 }
 
-// whole is the least part of the median hour's energy that an hour must have to
+// nearly is the least part of the median hour's energy that an hour must have to
 // be believed: now and then a large kind of plant is missing for a while.
-const whole = 0.55
+const nearly = 0.55
 
 // month is the longest that a plant is said to make the same.
 const month = 31 * 24 * time.Hour
@@ -59,7 +59,7 @@ func intensity(shares []share) []Span {
 		return nil
 	}
 	slices.Sort(made)
-	least := whole * made[len(made)/2]
+	least := nearly * made[len(made)/2]
 	var out []Span
 	for h, x := range hours {
 		// An hour that is not over has its part of the energy.

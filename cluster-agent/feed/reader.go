@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gridbid/gridbid/internal/whole"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -213,8 +214,8 @@ func (r *Reader) keep() {
 	if err != nil {
 		return
 	}
-	if os.MkdirAll(filepath.Dir(r.file), 0o700) == nil && os.WriteFile(r.file+".new", text, 0o600) == nil {
-		_ = os.Rename(r.file+".new", r.file)
+	if os.MkdirAll(filepath.Dir(r.file), 0o700) == nil {
+		_ = whole.Write(r.file, text, 0o600)
 	}
 }
 

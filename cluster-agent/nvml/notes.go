@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/gridbid/gridbid/internal/whole"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -60,8 +60,8 @@ func (n *notes) strikeClock(file, uuid string) error {
 
 func (n *notes) empty() bool { return len(n.Limits)+len(n.Clocks) == 0 }
 
-// write replaces a file whole. Limits that are lowered must be noted on disk
-// before they are, so it is synced.
+// write has a file hold the notes. Limits that are lowered must be on the disk before
+// they are.
 func (n *notes) write(file string) error {
 	if n.empty() {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -73,16 +73,8 @@ func (n *notes) write(file string) error {
 	if err != nil {
 		return fmt.Errorf("nvml: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".limits-*")
-	if err != nil {
+	if err := whole.Write(file, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("nvml: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("nvml: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

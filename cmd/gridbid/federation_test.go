@@ -89,15 +89,15 @@ func TestWhatAFullDiskLeftIsMended(t *testing.T) {
 		return err
 	}
 	rules := filepath.Join(dir, "hub", "accounts.conf")
-	full := filepath.Join(rules+".next", "full") // nothing can be written there
-	err := errors.Join(do("init", "--host", "127.0.0.1"), do("add-site", "oslo"), os.MkdirAll(full, 0o700))
+	err := errors.Join(do("init", "--host", "127.0.0.1"), do("add-site", "oslo"),
+		os.Rename(rules, rules+".kept"), os.Mkdir(rules, 0o700)) // no file takes its place
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := do("revoke-site", "oslo"); err == nil {
 		t.Error("shut out, and the hub does not know")
 	}
-	if err := os.RemoveAll(rules + ".next"); err != nil {
+	if err := errors.Join(os.Remove(rules), os.Rename(rules+".kept", rules)); err != nil {
 		t.Fatal(err)
 	}
 	_ = do("revoke-site", "oslo")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/internal/whole"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -146,40 +147,8 @@ func addPerson(file, name string) (token string, err error) {
 	if err != nil {
 		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
-	if err = replaceFile(file, append(text, '\n')); err == nil {
-		err = folder.Sync() // a token is shown once
-	}
-	if err != nil {
+	if err := whole.Write(file, append(text, '\n'), 0o600); err != nil {
 		return "", fmt.Errorf("policy: %w", err)
 	}
 	return token, nil
-}
-
-// replaceFile writes a file anew, for whom it was before: it is the old one or the
-// new one, whenever the machine stops.
-func replaceFile(file string, text []byte) error {
-	next := file + ".next"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	w, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if was, old := os.Stat(file); old == nil {
-		if of, ok := was.Sys().(*syscall.Stat_t); ok {
-			err = w.Chown(int(of.Uid), int(of.Gid))
-		}
-		err = errors.Join(err, w.Chmod(was.Mode().Perm()))
-	}
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err == nil {
-		err = w.Sync()
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next, file)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/internal/whole"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/bound"
 	"github.com/gridbid/gridbid/scenarios/script"
@@ -207,8 +207,5 @@ func save(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return whole(path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return whole.Write(path, append(text, '\n'), 0o644)
 }

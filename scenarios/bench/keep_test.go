@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,48 +41,5 @@ func TestAKeptRowIsHeldAgainstTheBoundOfThisRun(t *testing.T) {
 	}
 	if want := measure(s, e, first.Totals, pair{Jobs: 0.02, Idle: 0.2}); second != want {
 		t.Errorf("a kept row is\n%+v, one held against today's bounds\n%+v", second, want)
-	}
-}
-
-func TestAFileIsSavedWholeOrNotAtAll(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "row.json")
-	if err := os.Mkdir(path, 0o755); err != nil { // in the way
-		t.Fatal(err)
-	}
-	if err := save(path, 1); err == nil {
-		t.Error("nothing was written, and save says no word")
-	}
-	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
-		t.Errorf("%q are left, %v; want what was there before", left, err)
-	}
-	if err := save(filepath.Join(path, "none", "row.json"), 1); err == nil {
-		t.Error("a row was kept in a folder that is not")
-	}
-}
-
-// Two runs may share a folder, and come to the same row at once: what the other
-// has not written yet is its own.
-func TestARunLeavesAloneWhatAnotherIsWriting(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "row.json")
-	other, begun := make(chan error), make(chan struct{})
-	go func() {
-		other <- whole(path, func(w io.Writer) error {
-			if _, err := io.WriteString(w, "{\"a\""); err != nil {
-				return err
-			}
-			begun <- struct{}{}
-			<-begun
-			_, err := io.WriteString(w, ":1}")
-			return err
-		})
-	}()
-	<-begun
-	var got map[string]int
-	if err := save(path, map[string]int{"a": 2}); err != nil || !keep(path, &got) || got["a"] != 2 {
-		t.Errorf("beside another: %v, kept %v", err, got)
-	}
-	begun <- struct{}{}
-	if err := <-other; err != nil || !keep(path, &got) || got["a"] != 1 {
-		t.Errorf("the other: %v, kept %v", err, got)
 	}
 }

@@ -1,12 +1,13 @@
 package bench
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/gridbid/gridbid/internal/whole"
 )
 
 // Write writes rows into a folder as table.md, table.csv, table.json and
@@ -19,27 +20,16 @@ func Write(dir string, rows []Row) error {
 		{"table.md", Markdown}, {"table.csv", CSV}, {"table.json", JSON}, {"index.html", Page},
 	}
 	for _, x := range files {
-		if err := whole(filepath.Join(dir, x.name), func(w io.Writer) error { return x.write(w, rows) }); err != nil {
+		var text bytes.Buffer
+		err := x.write(&text, rows)
+		if err == nil {
+			err = whole.Write(filepath.Join(dir, x.name), text.Bytes(), 0o644)
+		}
+		if err != nil {
 			return fmt.Errorf("bench: %s: %w", x.name, err)
 		}
 	}
 	return nil
-}
-
-// whole writes a file whole or not at all. Until it is whole its name is nobody
-// else's: several runs may share a folder.
-func whole(path string, write func(io.Writer) error) error {
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(write(part), part.Chmod(0o644), part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(part.Name())
-	}
-	return err
 }
 
 // JSON writes rows and their summary, schema version 1.

@@ -282,12 +282,14 @@ func TestOneChangesItAtATime(t *testing.T) {
 // A change that could not be written down does not keep the next from being made.
 func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
 	s := newStage(t)
-	full := filepath.Join(s.dir, "federation.json.next")
-	s.must(os.MkdirAll(filepath.Join(full, "full"), 0o700))
+	state := filepath.Join(s.dir, "federation.json")
+	s.must(os.Rename(state, state+".kept"))
+	s.must(os.Mkdir(state, 0o700)) // no file takes its place
 	if _, err := s.fed.Rotate("oslo", ""); err == nil {
 		t.Fatal("a key is admitted that is written down nowhere")
 	}
-	s.must(os.RemoveAll(full))
+	s.must(os.Remove(state))
+	s.must(os.Rename(state+".kept", state))
 	fed, err := federation.Open(s.dir)
 	s.must(err)
 	file, err := fed.Rotate("oslo", "")

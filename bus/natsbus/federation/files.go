@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/gridbid/gridbid/internal/whole"
 )
 
 const (
@@ -38,17 +39,10 @@ func replace(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	next := file + ".next"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := whole.Write(file, data, 0o600); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	if err := create(next, data); err != nil {
-		return err
-	}
-	if err := os.Rename(next, file); err != nil {
-		return fmt.Errorf("federation: %w", err)
-	}
-	return settle(filepath.Dir(file))
+	return nil
 }
 
 func makeDir(dir string) error {
@@ -68,11 +62,10 @@ func copyFile(from, to string) error {
 
 // settle has the disk keep what was renamed in dir.
 func settle(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
+	if err := whole.Settle(dir); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }
 
 // stageNext makes a folder beside dir, in which to prepare it.
