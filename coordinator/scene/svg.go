@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/gridbid/gridbid/coordinator/phrase"
 )
 
 // SVG returns the scene as a file of its own, light or dark as its reader is.
@@ -94,13 +95,5 @@ func escape(s string) string {
 	return b.String()
 }
 
-// clean returns outside text as it may be shown: what is not printable, or
-// turns the direction of text, becomes a dot.
-func clean(s string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			return '·'
-		}
-		return c
-	}, s)
-}
+// clean returns outside text as it may be shown.
+func clean(s string) string { return strings.Map(phrase.Legible, s) }

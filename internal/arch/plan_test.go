@@ -69,7 +69,7 @@ var plan = []line{
 	{"coordinator/question", pure, "protocol coordinator/phrase coordinator/decision", "", "a question becomes a typed query; what it comes to is the caller's affair"},
 	{"coordinator/chat", pure, "protocol coordinator/phrase coordinator/record coordinator/narrate coordinator/decision coordinator/again coordinator/auction coordinator/market coordinator/policy coordinator/question", "", "a query becomes an answer from the record; nothing is guessed, nobody is asked again"},
 
-	{"coordinator/scene", pure, "protocol", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
+	{"coordinator/scene", pure, "protocol coordinator/phrase", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 	{"coordinator/scene/screen", shell, "", "", "shows pictures where a terminal says that it can; waits for what it says"},
 	{"coordinator/diary", pure, "protocol coordinator/chat coordinator/decision coordinator/narrate coordinator/phrase coordinator/question coordinator/record coordinator/scene", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"coordinator/diary/diarytest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
