@@ -165,14 +165,14 @@ func gpus(sites []Site) string {
 	for _, s := range sites {
 		sum += s.GPUs
 	}
-	return grouped(int64(sum / 1000))
+	return whole(float64(sum / 1000))
 }
 
 func number(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return grouped(int64(n)) + " " + many
+	return whole(float64(n)) + " " + many
 }
 
 // slug returns a name that is safe as a file's, on any system.

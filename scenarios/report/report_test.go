@@ -244,19 +244,6 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-func TestFixed(t *testing.T) {
-	for _, tc := range []struct {
-		v    float64
-		want string
-	}{
-		{0, "0.00"}, {-0.5, "-0.50"}, {999.999, "1,000.00"}, {1234567.891, "1,234,567.89"}, {-1234.5, "-1,234.50"}, {-123.4, "-123.40"},
-	} {
-		if got := fixed(tc.v, 2); got != tc.want {
-			t.Errorf("fixed(%v, 2) = %q; want %q", tc.v, got, tc.want)
-		}
-	}
-}
-
 func TestJSONIsAlwaysAnArray(t *testing.T) {
 	for n, all := range map[int][]record.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
 		var raw bytes.Buffer
@@ -285,8 +272,8 @@ func TestChartsShowTheFiguresThatTheyName(t *testing.T) {
 	d.Policies = d.Policies[:1]
 	x := d.Policies[0].Totals
 	want := map[string]string{
-		"objective": fixed(x.CostUSD+x.CarbonUSD+x.TransferUSD+x.DelayUSD+x.LateUSD, 2), "cost": fixed(x.CostUSD, 2), "emissions": fixed(x.CarbonKg, 1),
-		"energy": fixed(x.EnergyKWh, 1), "wait": fixed(x.WaitS.P95/60, 1), "late": whole(float64(x.Late + x.Unplaced)),
+		"objective": money(x.CostUSD + x.CarbonUSD + x.TransferUSD + x.DelayUSD + x.LateUSD), "cost": money(x.CostUSD), "emissions": one(x.CarbonKg),
+		"energy": one(x.EnergyKWh), "wait": one(x.WaitS.P95 / 60), "late": whole(float64(x.Late + x.Unplaced)),
 	}
 	for _, c := range charts(d) {
 		if figure, ok := want[c.name]; ok && !strings.Contains(string(c.scene.Inline()), ">"+figure+"</text>") {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/coordinator/scene"
 )
 
 // A column is one figure of all policies.
@@ -106,37 +106,17 @@ func (c column) marks(all []record.Totals) []string {
 	return marks
 }
 
-func whole(v float64) string { return grouped(int64(v)) }
-func one(v float64) string   { return fixed(v, 1) }
-func two(v float64) string   { return fixed(v, 2) }
-func money(v float64) string { return fixed(v, 2) }
+func whole(v float64) string { return scene.Number(v, 0) }
+func one(v float64) string   { return scene.Number(v, 1) }
+func two(v float64) string   { return scene.Number(v, 2) }
+func money(v float64) string { return scene.Number(v, 2) }
 
 // gap shows a gap that was not computed, or has no meaning, as a dash.
 func gap(v float64) string {
 	if v == 0 {
 		return "–"
 	}
-	return fixed(v, 1)
-}
-
-// fixed returns v with a fixed number of decimals and grouped thousands.
-func fixed(v float64, decimals int) string {
-	s := strconv.FormatFloat(v, 'f', decimals, 64)
-	head, tail, _ := strings.Cut(s, ".")
-	n, err := strconv.ParseInt(head, 10, 64)
-	if err != nil || n == 0 {
-		return s
-	}
-	return grouped(n) + "." + tail
-}
-
-// grouped returns n with a comma between thousands.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return scene.Number(v, 1)
 }
 
 // plain returns outside text without what moves a cursor or turns direction.
