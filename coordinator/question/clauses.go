@@ -76,10 +76,12 @@ func (l *Listener) Parts(text string) []string {
 	}
 	parts := sentences(text)
 	if len(parts) < 2 {
+		if parts = clauses(text); len(parts) < 2 {
+			return nil
+		}
 		if _, _, back := l.Read(text); back == nil || back.Kind == "refused" {
 			return nil
 		}
-		parts = clauses(text)
 	}
 	parts = slices.DeleteFunc(parts, l.idle)
 	if len(parts) < 2 || len(parts) > mostParts {

@@ -80,20 +80,35 @@ func temporal(w string) bool {
 		return true
 	}
 	for day := time.Sunday; day <= time.Saturday; day++ {
-		if long := strings.ToLower(day.String()); w == long || w == long[:3] {
+		if isDay(w, day) {
 			return true
 		}
 	}
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z", "2006-01-02"} {
-		if _, err := time.Parse(form, strings.ToUpper(w)); err == nil {
-			return true
-		}
+	if _, _, ok := written(w); ok {
+		return true
 	}
 	from, to, _ := strings.Cut(w, "-")
 	_, long := bare([]string{w})
 	_, first := clock([]string{from})
 	_, second := clock([]string{cmp.Or(to, from)})
 	return long > 0 || first > 0 && second > 0
+}
+
+// isDay reports whether a word is a day's name, or its first three letters.
+func isDay(w string, day time.Weekday) bool {
+	long := strings.ToLower(day.String())
+	return w == long || w == long[:3]
+}
+
+// written reads an instant that is written out, or a day: "2022-04-13t13:45z",
+// "2022-04-13".
+func written(w string) (at protocol.Time, day, ok bool) {
+	for _, form := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z"} {
+		if t, err := time.Parse(form, strings.ToUpper(w)); err == nil {
+			return protocol.At(t), form == time.DateOnly, true
+		}
+	}
+	return 0, false, false
 }
 
 // extra are words that make a length of time one that comes on top.
@@ -190,20 +205,12 @@ func (w *when) time(l *Listener, words []string) int {
 		}
 		return 0
 	}
-	if t, err := time.Parse(time.RFC3339, strings.ToUpper(first)); err == nil {
-		at := protocol.At(t)
-		w.instants = append(w.instants, instant{day: at.Floor(24 * time.Hour), clock: at.Sub(at.Floor(24 * time.Hour))})
+	if at, day, ok := written(first); ok && day {
+		w.days = append(w.days, at)
 		return 1
-	}
-	for _, form := range []string{"2006-01-02t15:04", "2006-01-02t15:04z"} {
-		if t, err := time.Parse(form, first); err == nil {
-			at := protocol.At(t)
-			w.instants = append(w.instants, instant{day: at.Floor(24 * time.Hour), clock: at.Sub(at.Floor(24 * time.Hour))})
-			return 1
-		}
-	}
-	if t, err := time.Parse("2006-01-02", first); err == nil {
-		w.days = append(w.days, protocol.At(t))
+	} else if ok {
+		midnight := at.Floor(24 * time.Hour)
+		w.instants = append(w.instants, instant{day: midnight, clock: at.Sub(midnight)})
 		return 1
 	}
 	if t, err := time.Parse("15:04", first); err == nil {
@@ -286,7 +293,7 @@ func (w *when) date(l *Listener, words []string) int {
 	}
 	if len(words) > 1 && words[0] == "next" {
 		for n := 1; n <= 7; n++ {
-			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); weekday(words[1], t) {
+			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); isDay(words[1], t.Go().Weekday()) {
 				w.days = append(w.days, t)
 				return 2
 			}
@@ -294,7 +301,7 @@ func (w *when) date(l *Listener, words []string) int {
 	}
 	end := l.Last.Floor(24 * time.Hour)
 	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
-		if weekday(words[0], t) {
+		if isDay(words[0], t.Go().Weekday()) {
 			w.days = append(w.days, t)
 			return 1
 		}
@@ -302,11 +309,6 @@ func (w *when) date(l *Listener, words []string) int {
 	return 0
 }
 
-// weekday reports whether a word names the day of the week that a day is.
-func weekday(word string, t protocol.Time) bool {
-	long := strings.ToLower(t.Go().Weekday().String())
-	return word == long || word == long[:3]
-}
 
 // window returns the time that a question is about: an instant, or a range.
 func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
