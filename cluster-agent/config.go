@@ -124,13 +124,6 @@ func (c config) access() (natsbus.Access, error) {
 	case c.NATSFile == "":
 		return natsbus.Access{}, fmt.Errorf("cluster-agent: no server is named: give --nats FILE, or nats in the configuration; `gridbid federation add-site` writes one")
 	}
-	text, err := os.ReadFile(c.NATSFile)
-	if err != nil {
-		return natsbus.Access{}, fmt.Errorf("cluster-agent: %w", err)
-	}
-	f, err := natsbus.ReadAccess(c.NATSFile, text)
-	if err != nil {
-		return f.Access, err
-	}
-	return f.Access, f.Check()
+	f, err := natsbus.ReadAccess(c.NATSFile)
+	return f.Access, err
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -101,17 +102,8 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	for _, v := range []struct {
-		to         *string
-		flag, none string
-	}{{&c.Listen, o.listen, ""}, {&c.Log.Level, o.level, "info"}, {&c.Log.Format, o.format, "text"}} {
-		if v.flag != "" {
-			*v.to = v.flag
-		}
-		if *v.to == "" {
-			*v.to = v.none
-		}
-	}
+	c.Listen = cmp.Or(o.listen, c.Listen)
+	c.Log.Level, c.Log.Format = cmp.Or(o.level, c.Log.Level, "info"), cmp.Or(o.format, c.Log.Format, "text")
 	if o.nats != "" {
 		c.NATS, c.NATSFile = nil, o.nats
 	}
@@ -160,7 +152,7 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.close(tele)
+	defer tele.End(s.log)
 	tele.Watch(hub)
 	tele.Check(hub.Ready)
 	if live != nil {
@@ -176,15 +168,6 @@ func (s setup) serve(ctx context.Context) error {
 		defer end()
 	}
 	return site.Run(ctx, cfg)
-}
-
-// close sends the last traces, if somebody takes them.
-func (s setup) close(tele *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := tele.Close(ctx); err != nil {
-		s.log.Warn("traces are lost", "err", err)
-	}
 }
 
 // health answers how the process does.

@@ -132,15 +132,7 @@ func (c config) access() (natsbus.AccessFile, error) {
 	case c.NATSFile == "":
 		return natsbus.AccessFile{}, fmt.Errorf("coordinator: no server is named: give --nats FILE, or nats in the configuration; `gridbid federation init` writes one, and `gridbid up` needs none")
 	}
-	text, err := os.ReadFile(c.NATSFile)
-	if err != nil {
-		return natsbus.AccessFile{}, fmt.Errorf("coordinator: %w", err)
-	}
-	f, err := natsbus.ReadAccess(c.NATSFile, text)
-	if err != nil {
-		return f, err
-	}
-	return f, f.Check()
+	return natsbus.ReadAccess(c.NATSFile)
 }
 
 // market returns the rules of the market.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -82,20 +83,9 @@ func prepare(o options, out io.Writer) (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	for _, v := range []struct {
-		to         *string
-		flag, none string
-	}{
-		{&c.Listen, o.listen, "127.0.0.1:7480"}, {&c.Host, o.host, ""}, {&c.Notebook, o.notebook, ""},
-		{&c.Log.Level, o.level, "info"}, {&c.Log.Format, o.format, "text"},
-	} {
-		if v.flag != "" {
-			*v.to = v.flag
-		}
-		if *v.to == "" {
-			*v.to = v.none
-		}
-	}
+	c.Listen = cmp.Or(o.listen, c.Listen, "127.0.0.1:7480")
+	c.Host, c.Notebook = cmp.Or(o.host, c.Host), cmp.Or(o.notebook, c.Notebook)
+	c.Log.Level, c.Log.Format = cmp.Or(o.level, c.Log.Level, "info"), cmp.Or(o.format, c.Log.Format, "text")
 	if o.nats != "" {
 		c.NATS, c.NATSFile = nil, o.nats
 	}
@@ -135,7 +125,7 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.close(tele)
+	defer tele.End(s.log)
 	tele.Watch(hub)
 	hub.Limits = natsbus.SiteLimits()
 	d := desk.New()
@@ -175,15 +165,6 @@ func (s setup) serve(ctx context.Context) error {
 		Books: books.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.log},
 		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
 	})
-}
-
-// close sends the last traces, if somebody takes them.
-func (s setup) close(tele *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := tele.Close(ctx); err != nil {
-		s.log.Warn("traces are lost", "err", err)
-	}
 }
 
 // hub reaches the server, or runs it.

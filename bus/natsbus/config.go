@@ -2,6 +2,7 @@ package natsbus
 
 import (
 	_ "embed"
+	"os"
 	"path/filepath"
 
 	"github.com/gridbid/gridbid/internal/strict"
@@ -19,8 +20,12 @@ type AccessFile struct {
 	Replicas int `yaml:"replicas"`
 }
 
-// ReadAccess reads such a file: its names are relative to it.
-func ReadAccess(file string, text []byte) (AccessFile, error) {
+// ReadAccess reads such a file, and checks it: its names are relative to it.
+func ReadAccess(file string) (AccessFile, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return AccessFile{}, err
+	}
 	p, err := accessFile.Read(file, text)
 	if err != nil {
 		return AccessFile{}, err
@@ -32,5 +37,5 @@ func ReadAccess(file string, text []byte) (AccessFile, error) {
 		return AccessFile{}, err
 	}
 	f.NATS.Access = f.NATS.Access.Under(filepath.Dir(file))
-	return f.NATS, nil
+	return f.NATS, f.NATS.Check()
 }

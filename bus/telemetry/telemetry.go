@@ -177,3 +177,13 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	}
 	return nil
 }
+
+// End is Close on the way out: it says to a log what could not be sent in five
+// seconds.
+func (t *Telemetry) End(log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := t.Close(ctx); err != nil {
+		log.Warn("traces are lost", "err", err)
+	}
+}

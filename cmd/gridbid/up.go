@@ -387,11 +387,7 @@ func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, 
 	tele.Watch(hub)
 	u.all.Go(func() {
 		<-ctx.Done()
-		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := tele.Close(last); err != nil {
-			u.log.Warn("traces are lost", "err", err)
-		}
+		tele.End(u.log)
 	})
 	return hub, tele, nil
 }
