@@ -69,21 +69,9 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as JSON: docs/ask.md")
 	return cmd
-}
-
-// spelled returns the flags that name the same ledger again, for a command line.
-func (f ledgerFlag) spelled() (s string) {
-	if f.run != lastRun {
-		s += " --run " + word(f.run)
-	}
-	if f.policy != "" {
-		s += " --policy " + word(f.policy)
-	}
-	return s
 }
 
 func ask(ctx context.Context, question, path, flags string, asJSON bool, out, talk io.Writer) error {

@@ -60,8 +60,7 @@ anything does not hold.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.explain(cmd) },
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run to ask, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run to ask, as replay wrote it")
 	cmd.Flags().StringVar(&f.questions, "questions", "", "question set `FILE`, as YAML: id, q, alt, truth")
 	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "set of attacks `FILE`, as YAML: payloads, bids, models")
 	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "random auctions; 0 leaves out auctions, hang and days")

@@ -53,9 +53,8 @@ answer to a question.`,
 			return nil
 		},
 	}
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	fl := cmd.Flags()
-	fl.StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	fl.StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
 	fl.StringVar(&f.out, "out", "", "write into this `FILE`.svg or FILE.png")
 	fl.StringVar(&f.decision, "decision", "", "of offers: the decision, such as D-14")
 	fl.StringVar(&f.job, "job", "", "of job, or of offers for its last decision")

@@ -50,8 +50,7 @@ Nothing is written by a question. With --json each answer is one line of JSON.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write each answer as a line of JSON: docs/ask.md")
 	return cmd
 }

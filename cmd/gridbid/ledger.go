@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
@@ -115,15 +117,17 @@ func hold(dir string) (release func(), err error) {
 // A ledgerFlag is how a command is told which ledger to read.
 type ledgerFlag struct{ run, policy string }
 
-// word spells a name as one word of a command line.
-func word(s string) string {
-	odd := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:@%+=,-", r)
+func (f *ledgerFlag) flags(cmd *cobra.Command, run string) {
+	cmd.Flags().StringVar(&f.run, "run", lastRun, run)
+	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+}
+
+// of returns the ledger that a command's argument names, or else its flags.
+func (f ledgerFlag) of(args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
 	}
-	if s != "" && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	return phrase.Quoted(s)
+	return f.path()
 }
 
 func (f ledgerFlag) path() (string, error) {
@@ -138,4 +142,26 @@ func (f ledgerFlag) path() (string, error) {
 		return "", badInput{err}
 	}
 	return path, nil
+}
+
+// spelled returns the flags that name the same ledger again, for a command line.
+func (f ledgerFlag) spelled() (s string) {
+	if f.run != lastRun {
+		s += " --run " + word(f.run)
+	}
+	if f.policy != "" {
+		s += " --policy " + word(f.policy)
+	}
+	return s
+}
+
+// word spells a name as one word of a command line.
+func word(s string) string {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:@%+=,-", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	return phrase.Quoted(s)
 }

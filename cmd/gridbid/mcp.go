@@ -25,10 +25,8 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
   gridbid mcp --run runs/monday --policy auction`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := "", error(nil)
-			if len(args) == 1 {
-				path = args[0]
-			} else if path, err = f.path(); err != nil {
+			path, err := f.of(args)
+			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
 			run, _, err := openRun(cmd.Context(), path, cmd.ErrOrStderr())
@@ -41,8 +39,7 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	return cmd
 }
 

@@ -96,11 +96,3 @@ func last(what, path string, talk io.Writer) (d decision.Record, err error) {
 	}
 	return d, nil
 }
-
-// wrapped names the command in an error, and keeps whether it is bad input.
-func wrapped(command string, err error) error {
-	if bad := (badInput{}); errors.As(err, &bad) {
-		return badInput{fmt.Errorf("%s: %w", command, bad.error)}
-	}
-	return fmt.Errorf("%s: %w", command, err)
-}

@@ -48,10 +48,8 @@ it at any address: behind a proxy on this machine, say.`,
   GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := "", error(nil)
-			if len(args) == 1 {
-				path = args[0]
-			} else if path, err = f.path(); err != nil {
+			path, err := f.of(args)
+			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
 			if err := page(cmd.Context(), path, listen, hosts, cmd.ErrOrStderr()); err != nil {
@@ -60,8 +58,7 @@ it at any address: behind a proxy on this machine, say.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve at")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "name under which the page is reached, beside those of this machine")
 	return cmd

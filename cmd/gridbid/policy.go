@@ -84,9 +84,8 @@ policy apply"; until then nothing changes.`,
 			return nil
 		},
 	}
+	f.ledger.flags(cmd, "folder of a run, whose sites and tenants may be named, and whose day is replayed")
 	fl := cmd.Flags()
-	fl.StringVar(&f.ledger.run, "run", lastRun, "folder of a run, whose sites and tenants may be named, and whose day is replayed")
-	fl.StringVar(&f.ledger.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
 	fl.StringVar(&f.at, "at", os.Getenv("GRIDBID_DESK"), "`ADDRESS` of a live coordinator's desk: the change is made against its policy, and its sites may be named; also $GRIDBID_DESK")
 	fl.StringArrayVar(&f.places, "place", nil, "`NAME=SITE,SITE` that may be named; again for more")
 	fl.BoolVar(&f.noImpact, "no-impact", false, "do not replay the day")

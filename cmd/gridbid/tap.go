@@ -35,10 +35,8 @@ matches one of each that is given.`,
   gridbid tap run/auction.ledger | jq -r .kind | sort | uniq -c`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := "", error(nil)
-			if len(args) == 1 {
-				path = args[0]
-			} else if path, err = f.path(); err != nil {
+			path, err := f.of(args)
+			if err != nil {
 				return fmt.Errorf("tap: %w", err)
 			}
 			if err := tap(path, filter, until{cmd.Context(), cmd.InOrStdin()}, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -47,8 +45,7 @@ matches one of each that is given.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().StringSliceVar(&filter.kinds, "kind", nil, "only these kinds: submit, call, offer, award, ...")
 	cmd.Flags().StringSliceVar(&filter.jobs, "job", nil, "only messages that name these jobs")
 	cmd.Flags().StringSliceVar(&filter.froms, "from", nil, "only these speakers: coordinator, agent/SITE, ...")

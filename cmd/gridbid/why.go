@@ -66,7 +66,7 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 			}
 			if n.level != "" {
 				if err := n.tell(cmd.Context(), args[0], path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-					return wrapped("why", err)
+					return fmt.Errorf("why: %w", err)
 				}
 				return nil
 			}
@@ -76,8 +76,7 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", lastRun, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	f.flags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
 	n.flags(cmd)
 	cmd.Flags().BoolVar(&records, "record", false, "write the decision record of the decision, or of all on the job, as JSON")
