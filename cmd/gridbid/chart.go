@@ -170,8 +170,7 @@ func writeChart(c scene.Chart, path string, talk io.Writer) (err error) {
 
 // shows returns how out shows pictures, if it is a terminal that does.
 func shows(out io.Writer) screen.Protocol {
-	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+	if _, ok := screenOf(out); !ok {
 		return screen.None
 	}
 	return abilities()

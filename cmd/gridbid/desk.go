@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
@@ -98,8 +97,8 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 		return badInput{fmt.Errorf("--every %v: want a time above 0, such as 1s", f.every)}
 	}
 	out := cmd.OutOrStdout()
-	screen, ok := out.(*os.File)
-	anew := f.watch && ok && term.IsTerminal(int(screen.Fd())) && os.Getenv("TERM") != "dumb"
+	_, moves := screenOf(out)
+	anew := f.watch && moves
 	for first := true; ; first = false {
 		data, table, err := see()
 		switch {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -21,17 +20,12 @@ type progress struct {
 	bar  *mpb.Bar
 }
 
-func newProgress(talk io.Writer, policies []string) *progress {
+func newProgress(talk io.Writer) *progress {
 	p := &progress{talk: talk}
-	if f, ok := talk.(*os.File); ok && terminal(f) && os.Getenv("TERM") != "dumb" {
+	if _, ok := screenOf(talk); ok {
 		p.bars = mpb.New(mpb.WithOutput(talk), mpb.WithWidth(48), mpb.WithRefreshRate(120*time.Millisecond))
 	}
 	return p
-}
-
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // of returns what the replay of a policy calls after each instant.

@@ -26,14 +26,14 @@ func TestBarsEndThoughJobsDoNot(t *testing.T) {
 
 // A terminal that moves no cursor would show what is to move it.
 func TestADumbTerminalGetsLines(t *testing.T) {
-	tty, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a device, as terminals are
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Skip("no terminal to be had: ", err)
 	}
 	defer tty.Close()
 	for term, bars := range map[string]bool{"dumb": false, "xterm": true} {
 		t.Setenv("TERM", term)
-		p := newProgress(tty, []string{"auction"})
+		p := newProgress(tty)
 		if (p.bars != nil) != bars {
 			t.Errorf("TERM=%s: bars %v; want %v", term, p.bars != nil, bars)
 		}

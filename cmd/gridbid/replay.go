@@ -120,7 +120,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	tellNotes(talk, s)
 	var all []record.Totals
 	day := newDay(s)
-	show := newProgress(talk, policies)
+	show := newProgress(talk)
 	for _, policy := range policies {
 		res, err := f.play(cmd.Context(), s, policy, show)
 		if err != nil {
