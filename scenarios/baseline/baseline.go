@@ -181,12 +181,19 @@ func random(seed uint64) picker {
 // byScore sells to the site whose best node scores highest by its own placement
 // policy, as one Kubernetes scheduler over all clusters would.
 func byScore(r round, l auction.Lot) auction.Decision {
-	now := withRoom(r, l)
+	return best(r, l, withRoom(r, l), func(x, y auction.Menu) int {
+		return cmp.Compare(y.Options[0].Score, x.Options[0].Score)
+	})
+}
+
+// best sells to the least of those that have room, by name among equals; where none
+// has, to who will have it first.
+func best(r round, l auction.Lot, now []auction.Menu, compare func(x, y auction.Menu) int) auction.Decision {
 	if len(now) == 0 {
 		return sell(soonest(r, l))
 	}
 	return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
-		return cmp.Or(cmp.Compare(y.Options[0].Score, x.Options[0].Score), cmp.Compare(x.Site, y.Site))
+		return cmp.Or(compare(x, y), cmp.Compare(x.Site, y.Site))
 	}))
 }
 
@@ -201,12 +208,7 @@ func byGrid(least func(protocol.Outlook) int64) picker {
 			}
 		}
 		now := slices.DeleteFunc(withRoom(r, l), func(m auction.Menu) bool { _, ok := value[m.Site]; return !ok })
-		if len(now) == 0 {
-			return sell(soonest(r, l))
-		}
-		return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
-			return cmp.Or(cmp.Compare(value[x.Site], value[y.Site]), cmp.Compare(x.Site, y.Site))
-		}))
+		return best(r, l, now, func(x, y auction.Menu) int { return cmp.Compare(value[x.Site], value[y.Site]) })
 	}
 }
 

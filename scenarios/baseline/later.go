@@ -104,13 +104,9 @@ func first(r round, l auction.Lot) auction.Decision {
 // leastEnergy sells to the site with room where the job takes least energy, the
 // facility's share included.
 func leastEnergy(r round, l auction.Lot) auction.Decision {
-	now := withRoom(r, l)
-	if len(now) == 0 {
-		return sell(soonest(r, l))
-	}
-	return sell(slices.MinFunc(now, func(x, y auction.Menu) int {
-		return cmp.Or(cmp.Compare(x.Options[0].Energy, y.Options[0].Energy), cmp.Compare(x.Site, y.Site))
-	}))
+	return best(r, l, withRoom(r, l), func(x, y auction.Menu) int {
+		return cmp.Compare(x.Options[0].Energy, y.Options[0].Energy)
+	})
 }
 
 // geo sells to the site with room where a kilowatt-hour costs least in this
