@@ -22,7 +22,7 @@ const (
 // window is the market's time for offers.
 const window = 2 * time.Second
 
-// weights are the terms of every market here.
+// weights are the terms of every random auction.
 var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
 const start = protocol.Time(1_767_225_600_000) // 2026-01-01T00:00:00Z
@@ -48,9 +48,9 @@ func Auctions(ctx context.Context, n int, seed uint64, progress func(done, of in
 
 // tally is what came of all auctions.
 type tally struct {
-	asked, moved, soldLate int
-	worst                  float64 // extra cost of an award, as a share of the best
-	broken                 []string
+	asked, moved int
+	worst        float64 // extra cost of an award, as a share of the best
+	broken       []string
 }
 
 func (t *tally) rows(n int) []Row {

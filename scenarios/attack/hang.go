@@ -107,23 +107,17 @@ func hung(ctx context.Context, awards int, slow func()) (all []waited, err error
 func live(ctx context.Context, judge *advise.Judge, slow func(), more func(waited) bool) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	advice := market.Advice{Ease: 100, Purse: 1000, Budget: budget, Calls: 1 << 30,
-		Notes: []market.Notice{{Note: protocol.Note{ID: "N1", Site: "oslo", Text: "prefer it"}}}}
-	m := market.New(market.Config{Advice: advice, Gather: gather, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 4}))
 	hub := new(membus.Hub)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer done()
-	for who, machine := range map[protocol.Party]bus.Machine{
-		protocol.Coordinator: &watched{Machine: m, slow: slow, saw: func(x waited) {
-			if !more(x) {
-				done()
-			}
-		}},
-		protocol.Agent("lyon"): &seller{site: "lyon", money: 1_000_000, mouth: protocol.Mouth{Who: protocol.Agent("lyon")}},
-		protocol.Agent("oslo"): &seller{site: "oslo", money: 1_010_000, mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
-		protocol.Submitter:     &buyer{mouth: protocol.Mouth{Who: protocol.Submitter}},
-	} {
+	all := traders("")
+	all[protocol.Coordinator] = &watched{Machine: market.New(asking(), auction.New(auction.Config{Steps: 4})), slow: slow, saw: func(x waited) {
+		if !more(x) {
+			done()
+		}
+	}}
+	for who, machine := range all {
 		port, err := hub.Join(ctx, who)
 		if err != nil {
 			return err
@@ -138,6 +132,26 @@ func live(ctx context.Context, judge *advise.Judge, slow func(), more func(waite
 		return err // else it was told to end, and may have seen its port close first
 	}
 	return nil
+}
+
+// asking are the rules of a market in which a judge is asked about each job of
+// traders.
+func asking() market.Config {
+	return market.Config{
+		Advice: market.Advice{Ease: 100, Purse: 1000, Budget: budget, Calls: 1 << 30,
+			Notes: []market.Notice{{Note: protocol.Note{ID: "N1", Site: "oslo", Text: "prefer it"}}}},
+		Gather: gather, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1},
+	}
+}
+
+// traders are two sites that ask nearly the same, and who submits to them jobs of a
+// name.
+func traders(name string) map[protocol.Party]bus.Machine {
+	return map[protocol.Party]bus.Machine{
+		protocol.Agent("lyon"): &seller{site: "lyon", money: 1_000_000, mouth: protocol.Mouth{Who: protocol.Agent("lyon")}},
+		protocol.Agent("oslo"): &seller{site: "oslo", money: 1_010_000, mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
+		protocol.Submitter:     &buyer{mouth: protocol.Mouth{Who: protocol.Submitter}, name: name},
+	}
 }
 
 // A watched market notes how long after a question's budget its awards are said,

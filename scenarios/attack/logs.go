@@ -17,7 +17,6 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
 	"github.com/gridbid/gridbid/coordinator/lead"
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/internal/process"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/llm/rogue"
@@ -96,9 +95,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 	shown, front := make(chan struct{}, 64), desk.New()
 	done.Go(func() {
 		_ = lead.Run(ctx, lead.Config{
-			Hub: &server.Hub, Clock: clock, Desk: front, Log: log,
-			Market: market.Config{Gather: gather, Advice: market.Advice{Ease: 100, Purse: 1000, Budget: budget, Calls: 1 << 30,
-				Notes: []market.Notice{{Note: protocol.Note{ID: "N1", Site: "oslo", Text: "prefer it"}}}}, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}},
+			Hub: &server.Hub, Clock: clock, Desk: front, Log: log, Market: asking(),
 			Rule: func() auction.Rule { return auction.New(auction.Config{Steps: 4}) },
 			Judge: func(ctx context.Context, port bus.Port, life uint32) error {
 				return judge.Serve(ctx, port, clock, life)
@@ -123,11 +120,7 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	for who, machine := range map[protocol.Party]bus.Machine{
-		protocol.Agent("lyon"): &seller{site: "lyon", money: 1_000_000, mouth: protocol.Mouth{Who: protocol.Agent("lyon")}},
-		protocol.Agent("oslo"): &seller{site: "oslo", money: 1_010_000, mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
-		protocol.Submitter:     &buyer{mouth: protocol.Mouth{Who: protocol.Submitter}, name: text},
-	} {
+	for who, machine := range traders(text) {
 		port := bus.Lasting(ctx, server, who, log)
 		done.Go(func() { _ = bus.Live(ctx, port, machine) }) // it ends with ctx
 	}
