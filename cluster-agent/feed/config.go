@@ -66,12 +66,12 @@ type kind struct {
 
 var kinds = map[string]kind{
 	"electricity-maps": {[]string{"carbon"}, "zone key", 15 * time.Minute, func(c Config) source { return electricityMaps{c} }, false},
-	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) source { return wattTime{c, new(string)} }, false},
+	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) source { return wattTime{c, new(token)} }, false},
 	"uk-carbon":        {[]string{"carbon"}, "", 15 * time.Minute, func(c Config) source { return ukIntensity{c} }, false},
 	"entsoe":           {[]string{"price", "carbon"}, "zone key", 30 * time.Minute, func(c Config) source { return entsoe{c} }, false},
 	"eia":              {[]string{"carbon"}, "zone key", 30 * time.Minute, func(c Config) source { return eia{c} }, false},
 	"caiso":            {[]string{"price"}, "zone", 15 * time.Minute, func(c Config) source { return caiso{c} }, false},
-	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) source { return ercot{c, new(string)} }, true},
+	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) source { return ercot{c, new(token)} }, true},
 	"open-meteo":       {[]string{"pue"}, "latitude longitude", time.Hour, func(c Config) source { return openMeteo{c} }, false},
 	"csv":              {[]string{"price", "carbon", "pue"}, "unit", 5 * time.Minute, func(c Config) source { return table{c} }, false},
 	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) source { return promQuery{c} }, false},

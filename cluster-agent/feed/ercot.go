@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,7 +18,7 @@ import (
 // and a token that a user logs in for, good for an hour.
 type ercot struct {
 	Config
-	token *string
+	token *token
 }
 
 // Where a user logs in, and the public client by which; both as the service's own
@@ -57,48 +56,14 @@ func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 }
 
 func (s ercot) ask(ctx context.Context, d *door, address string, query url.Values) ([]byte, error) {
-	for try := 0; ; try++ {
-		if *s.token == "" {
-			if err := s.login(ctx, d); err != nil {
-				return nil, err
-			}
-			try++
-		}
-		body, err := d.get(ctx, address, query, "Ocp-Apim-Subscription-Key", s.key, "Authorization", "Bearer "+*s.token)
-		var r refusal
-		if errors.As(err, &r) && r.status == http.StatusUnauthorized {
-			*s.token = ""
-			if try == 0 {
-				continue
-			}
-		}
-		return body, err
-	}
-}
-
-func (s ercot) login(ctx context.Context, d *door) error {
-	base := ercotLogin
-	if s.URL != "" {
-		base = s.URL
-	}
-	body, err := d.post(ctx, base+"/token", url.Values{
-		"grant_type": {"password"}, "username": {s.User}, "password": {s.password}, "response_type": {"id_token"},
-		"scope": {"openid " + ercotClient + " offline_access"}, "client_id": {ercotClient},
-	})
-	if err != nil {
-		return err
-	}
-	var p struct {
-		Token string `json:"id_token"`
-	}
-	if err := parse(body, &p); err != nil {
-		return fmt.Errorf("login: %w", err)
-	}
-	if p.Token == "" {
-		return fmt.Errorf("login: %w", missing("id_token"))
-	}
-	*s.token = p.Token
-	return nil
+	return s.token.use(func() ([]byte, error) {
+		return d.post(ctx, s.base(ercotLogin)+"/token", url.Values{
+			"grant_type": {"password"}, "username": {s.User}, "password": {s.password}, "response_type": {"id_token"},
+			"scope": {"openid " + ercotClient + " offline_access"}, "client_id": {ercotClient},
+		})
+	}, "id_token", func(bearer string) ([]byte, error) {
+		return d.get(ctx, address, query, "Ocp-Apim-Subscription-Key", s.key, "Authorization", bearer)
+	}, http.StatusUnauthorized)
 }
 
 // decodeERCOT returns one page, and how many there are. Rows are lists, in the

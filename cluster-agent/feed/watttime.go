@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,7 +14,7 @@ import (
 // an hour.
 type wattTime struct {
 	Config
-	token *string // of the last login
+	token *token // of the last login
 }
 
 // gramsPerPound, and so g/kWh of 1000 lb/MWh.
@@ -33,47 +32,17 @@ func (s wattTime) read(ctx context.Context, d *door, from, to time.Time) ([]Span
 	return append(all, ahead...), err
 }
 
-// ask tries with the token of before, and logs in when there is none or it is over.
 func (s wattTime) ask(ctx context.Context, d *door, address string, query url.Values, guess bool) ([]Span, error) {
-	for try := 0; ; try++ {
-		if *s.token == "" {
-			if err := s.login(ctx, d); err != nil {
-				return nil, err
-			}
-			try++ // a fresh token that is refused is not asked for again
-		}
-		body, err := d.get(ctx, address, query, "Authorization", "Bearer "+*s.token)
-		var r refusal
-		if errors.As(err, &r) && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden) {
-			*s.token = ""
-			if try == 0 {
-				continue
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return decodeWattTime(s.Zone, guess, body)
-	}
-}
-
-func (s wattTime) login(ctx context.Context, d *door) error {
-	body, err := d.get(ctx, s.base("https://api.watttime.org")+"/login", nil,
-		"Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.User+":"+s.key)))
+	body, err := s.token.use(func() ([]byte, error) {
+		return d.get(ctx, s.base("https://api.watttime.org")+"/login", nil,
+			"Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.User+":"+s.key)))
+	}, "token", func(bearer string) ([]byte, error) {
+		return d.get(ctx, address, query, "Authorization", bearer)
+	}, http.StatusUnauthorized, http.StatusForbidden)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var p struct {
-		Token string `json:"token"`
-	}
-	if err := parse(body, &p); err != nil {
-		return fmt.Errorf("login: %w", err)
-	}
-	if p.Token == "" {
-		return fmt.Errorf("login: %w", missing("token"))
-	}
-	*s.token = p.Token
-	return nil
+	return decodeWattTime(s.Zone, guess, body)
 }
 
 func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
