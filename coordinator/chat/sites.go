@@ -12,8 +12,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// seen returns what a site last said of its grid until an instant, if that was
-// of the same hour.
+// seen returns what a site last said of its grid until an instant.
 func (s *site) seen(at protocol.Time) (outlook, bool) {
 	for i := len(s.outlooks) - 1; i >= 0; i-- {
 		if o := s.outlooks[i]; o.at <= at {
@@ -33,7 +32,7 @@ func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
 }
 
 // grid lists a quantity of every site's grid, the least first.
-func (l *Log) grid(q question.Query, a *Answer, what, unit string, of func(outlook, protocol.Time) (int64, bool), show func(int64) string) []string {
+func (l *Log) grid(q question.Query, a *Answer, what, unit string, price bool) []string {
 	at := l.moment(q, a)
 	type line struct {
 		site  string
@@ -48,7 +47,7 @@ func (l *Log) grid(q question.Query, a *Answer, what, unit string, of func(outlo
 		}
 		x := line{site: name}
 		if o, ok := l.sites[name].seen(at); ok {
-			x.v, x.known = of(o, at)
+			x.v, x.known = o.metric(price, at)
 			x.said = o.at
 		}
 		lines = append(lines, x)
@@ -71,7 +70,7 @@ func (l *Log) grid(q question.Query, a *Answer, what, unit string, of func(outlo
 			continue
 		}
 		order = append(order, x.site)
-		a.row(name(x.site), show(x.v), phrase.Clock(x.said))
+		a.row(name(x.site), shown(price, x.v), phrase.Clock(x.said))
 		a.figure("site/"+x.site, what, x.v, unit)
 		a.figure("site/"+x.site, "said", int64(x.said), "instant")
 	}
@@ -80,17 +79,11 @@ func (l *Log) grid(q question.Query, a *Answer, what, unit string, of func(outlo
 }
 
 func (l *Log) carbonNow(q question.Query, a *Answer) []string {
-	return l.grid(q, a, "carbon-intensity", "milligrams-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
-		v, ok := value(o, o.Carbon, at)
-		return int64(v), ok
-	}, func(v int64) string { return grams(protocol.Milligrams(v)) })
+	return l.grid(q, a, "carbon-intensity", "milligrams-per-kwh", false)
 }
 
 func (l *Log) priceNow(q question.Query, a *Answer) []string {
-	return l.grid(q, a, "price", "microdollars-per-kwh", func(o outlook, at protocol.Time) (int64, bool) {
-		v, ok := value(o, o.Price, at)
-		return int64(v), ok
-	}, func(v int64) string { return perMWh(protocol.Microdollars(v)) })
+	return l.grid(q, a, "price", "microdollars-per-kwh", true)
 }
 
 func (l *Log) intensity(q question.Query, a *Answer) { l.told(q, a, l.carbonNow(q, a)) }
