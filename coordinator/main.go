@@ -13,12 +13,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/natsbus/books"
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/desk"
@@ -181,8 +181,7 @@ func (s setup) hub(ctx context.Context) (*natsbus.Hub, func(), error) {
 		return nil, nil, err
 	}
 	hosted.Log = s.log
-	dir := filepath.Dir(s.config.Host)
-	go hosted.Watch(ctx, 2*time.Second, s.log, s.config.Host, filepath.Join(dir, "accounts.conf"), filepath.Join(dir, "server.pem"))
+	go hosted.Watch(ctx, 2*time.Second, s.log, federation.Watched(s.config.Host)...)
 	s.log.Info("nats-server started", "url", hosted.URL())
 	return &hosted.Hub, hosted.Close, nil
 }

@@ -211,9 +211,6 @@ func (r *Reader) damaged(from int64, what string) error {
 		r.name, ErrDamaged, from, what, r.count)
 }
 
-// Digest returns the chain until now, in hex: see [Writer.Digest].
-func (r *Reader) Digest() string { return r.chain.String() }
-
 // Close closes the file if Open opened it.
 func (r *Reader) Close() error {
 	if r.file == nil {

@@ -357,6 +357,3 @@ func (c *Caps) Restore() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Lowered returns the devices whose limits are noted as changed, by UUID.
-func (c *Caps) Lowered() []string { return c.notes.lowered() }

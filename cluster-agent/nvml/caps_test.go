@@ -339,7 +339,7 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 		t.Fatal(err)
 	}
 	c = newCaps(t, devices, CapsConfig{File: file})
-	if l := c.Lowered(); w.GPU[1].Limit != 700_000 || len(l) != 1 || l[0] != "GPU-elsewhere" {
+	if l := c.notes.Limits; w.GPU[1].Limit != 700_000 || len(l) != 1 || l["GPU-elsewhere"] == 0 {
 		t.Errorf("a new agent finds limit %d, and notes %v", w.GPU[1].Limit, l)
 	}
 	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-1":"high"}}`), 0o600); err != nil {

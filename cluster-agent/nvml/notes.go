@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 
@@ -19,8 +18,6 @@ type notes struct {
 	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID
 	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs
 }
-
-func (n *notes) lowered() []string { return slices.Sorted(maps.Keys(n.Limits)) }
 
 func (n *notes) limit(file, uuid string, limit protocol.Milliwatts) error {
 	if _, ok := n.Limits[uuid]; ok || file == "" {

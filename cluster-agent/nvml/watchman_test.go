@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -139,7 +138,7 @@ func TestWhatOthersSetIsSeen(t *testing.T) {
 	if err := c.Refresh(); err != nil {
 		t.Errorf("it is said twice: %v", err)
 	}
-	if got := c.Lowered(); !slices.Equal(got, []string{"GPU-0"}) {
-		t.Errorf("Lowered = %v", got)
+	if got := c.notes.Limits; len(got) != 1 || got["GPU-0"] == 0 {
+		t.Errorf("noted as lowered: %v; want GPU-0", got)
 	}
 }

@@ -33,7 +33,7 @@ func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var watching sync.WaitGroup
 			watching.Go(func() {
-				s.hub.Watch(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), s.fed.Watched(0)...)
+				s.hub.Watch(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), federation.Watched(s.fed.HubConf(0))...)
 			})
 			defer watching.Wait()
 			defer stop()
@@ -322,7 +322,7 @@ func TestACertificateThatEndsSoonIsTold(t *testing.T) {
 		var log strings.Builder
 		over, end := context.WithCancel(t.Context())
 		end()
-		hub.Watch(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), fed.Watched(0)...)
+		hub.Watch(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), federation.Watched(fed.HubConf(0))...)
 		if strings.Contains(log.String(), "rotate --server") != want {
 			t.Errorf("after %d days it says %q", days, log.String())
 		}

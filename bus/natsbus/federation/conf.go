@@ -170,11 +170,11 @@ func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 // HubConf is the configuration file of one of the hub's servers, from 0.
 func (f *Federation) HubConf(i int) string { return filepath.Join(f.dir, f.hub(i), "hub.conf") }
 
-// Watched are the files that one of the hub's servers is to read again when
-// they change: see natsbus.Hosted.Watch.
-func (f *Federation) Watched(i int) []string {
-	dir := filepath.Join(f.dir, f.hub(i))
-	return []string{filepath.Join(dir, accountsFile), filepath.Join(dir, "hub.conf"), filepath.Join(dir, "server.pem")}
+// Watched are the files that a server of the hub is to read again when they change,
+// by its configuration file: see natsbus.Hosted.Watch.
+func Watched(conf string) []string {
+	dir := filepath.Dir(conf)
+	return []string{conf, filepath.Join(dir, accountsFile), filepath.Join(dir, "server.pem")}
 }
 
 // RenewServers gives all servers of the hub new certificates. A server reads

@@ -11,9 +11,6 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// KubeletSocket is where a kubelet says what it gave to whom.
-const KubeletSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
-
 // A Kubelet is asked which cards it gave a pod, where a device plugin lets it
 // choose. It speaks on a socket of its own node alone.
 type Kubelet struct{ Socket string }
