@@ -19,7 +19,7 @@ var fuels = map[string]float64{
 	"BIO": biomass, "OTH": unnamed, "UNK": unnamed, "SNB": solar, "WNB": wind, "OES": 0, "BAT": 0, "PS": 0, "UES": 0,
 }
 
-// page is how many rows it gives at once.
+// eiaPage is how many rows it gives at once.
 const eiaPage = 5000
 
 func (s eia) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {

@@ -174,5 +174,5 @@ func commandOf(verb, question string) string {
 // name returns a name from outside as people may see it.
 func name[T ~string](s T) string { return phrase.Clean(string(s)) }
 
-// subject returns what a figure of a job is about.
+// ofJob returns what a figure of a job is about.
 func ofJob(id protocol.JobID) string { return "job/" + string(id) }

@@ -38,7 +38,7 @@ func (l *Log) partial(q question.Query, a *Answer) {
 	}
 }
 
-// of reports whether a job is one that a query is about.
+// concerns reports whether a job is one that a query is about.
 func concerns(q question.Query, r record.JobRecord) bool {
 	return (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran(r) == q.Site)
 }

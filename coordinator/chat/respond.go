@@ -257,6 +257,5 @@ func shape(j protocol.Job) string {
 	return phrase.Thousandths(j.GPU()) + " GPUs"
 }
 
-// rename returns the part of a question after "read as", with what was taken
-// for granted.
+// assume adds what was taken for granted to how the question was read.
 func (a *Answer) assume(what string) { a.Read = strings.TrimSpace(a.Read) + " — " + what }
