@@ -26,10 +26,9 @@ import (
 
 // Config is what tells one agent from another.
 type Config struct {
-	Site     string
-	Habit    Habit
-	Network  Network
-	Profiles profile.Config // bounds what is remembered of jobs that ran
+	Site    string
+	Habit   Habit
+	Network Network
 }
 
 // A Habit is how an agent bids. The zero Habit offers the earliest start, on
@@ -117,7 +116,7 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: profile.New(cfg.Profiles),
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: profile.New(profile.Config{}),
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),

@@ -17,15 +17,15 @@ import (
 
 // Options say how to play. Functions that are nil are not called.
 type Options struct {
-	Signals  Signals                                 // what sites know ahead of time
-	Advice   market.Advice                           // when the judge is asked
-	Judge    bus.Machine                             // nil: there is none, and what is asked gets no answer
-	Policy   protocol.Policy                         // of the operators, in force from the start
-	Pay      ledger.Payment                          // "" is by what was measured
-	Record   func(protocol.Message) error            // told all that is said, in order
-	Progress func(now, end protocol.Time, ended int) // after each instant
-	Pace     func(now protocol.Time)                 // before each instant
-	Wall     func() time.Duration                    // since some fixed moment; nil: figures say 0
+	Signals  Signals                            // what sites know ahead of time
+	Advice   market.Advice                      // when the judge is asked
+	Judge    bus.Machine                        // nil: there is none, and what is asked gets no answer
+	Policy   protocol.Policy                    // of the operators, in force from the start
+	Pay      ledger.Payment                     // "" is by what was measured
+	Record   func(protocol.Message) error       // told all that is said, in order
+	Progress func(now protocol.Time, ended int) // after each instant
+	Pace     func(now protocol.Time)            // before each instant
+	Wall     func() time.Duration               // since some fixed moment; nil: figures say 0
 }
 
 // A Result is what came of a scenario under a policy.
@@ -62,7 +62,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 		Done: func(now protocol.Time) bool {
 			frag.add(now, st.Fragment())
 			if o.Progress != nil {
-				o.Progress(now, st.Meters, st.submitter.Ended())
+				o.Progress(now, st.submitter.Ended())
 			}
 			return st.Done(now)
 		},

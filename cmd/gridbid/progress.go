@@ -29,7 +29,7 @@ func newProgress(talk io.Writer) *progress {
 }
 
 // of returns what the replay of a policy calls after each instant.
-func (p *progress) of(policy string, jobs int) func(now, end protocol.Time, ended int) {
+func (p *progress) of(policy string, jobs int) func(now protocol.Time, ended int) {
 	if p.bars == nil {
 		fmt.Fprintf(p.talk, "replaying %s\n", policy)
 		return nil
@@ -40,7 +40,7 @@ func (p *progress) of(policy string, jobs int) func(now, end protocol.Time, ende
 	p.bar = p.bars.AddBar(int64(max(jobs, 1)),
 		mpb.PrependDecorators(decor.Name(policy, decor.WC{W: 20, C: decor.DindentRight})),
 		mpb.AppendDecorators(decor.CountersNoUnit("%d/%d jobs", decor.WCSyncSpace), decor.Any(func(decor.Statistics) string { return "  " + *at.Load() })))
-	return func(now, end protocol.Time, ended int) {
+	return func(now protocol.Time, ended int) {
 		text := now.Go().Format("Mon 15:04")
 		at.Store(&text)
 		p.bar.SetCurrent(int64(ended))

@@ -18,7 +18,7 @@ func TestBarsEndThoughJobsDoNot(t *testing.T) {
 	for _, policy := range []string{"auction", "home-fifo"} {
 		told := p.of(policy, 2)
 		for at := range protocol.Time(1000) {
-			told(at*60_000, 0, 1)
+			told(at*60_000, 1)
 		}
 	}
 	p.stop()
