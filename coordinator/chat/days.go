@@ -14,14 +14,14 @@ import (
 
 // A tally is what one day, or a part of it, has.
 type tally struct {
-	from, to protocol.Time
-	arrived  int
-	ended    int
-	late     int
-	kinds    map[string]int // of decisions
-	wait     int64          // the mean, in ms
-	started  int
-	bill     sum
+	from    protocol.Time
+	arrived int
+	ended   int
+	late    int
+	kinds   map[string]int // of decisions
+	wait    int64          // the mean, in ms
+	started int
+	bill    sum
 }
 
 // dayBefore compares a day with the one before it, both up to the same hour if
@@ -65,7 +65,7 @@ func date(t protocol.Time) string { return t.Go().Format("2006-01-02") }
 
 // tally counts what happened in a query's window.
 func (l *Log) tally(q question.Query) tally {
-	t := tally{from: q.From, to: q.To, kinds: make(map[string]int)}
+	t := tally{from: q.From, kinds: make(map[string]int)}
 	for _, r := range l.records() {
 		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
 			continue

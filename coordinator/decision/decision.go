@@ -87,7 +87,7 @@ func Of(r record.JobRecord, h record.Hearing, number int, policy uint64) (Record
 	if d.Kind == "" {
 		return Record{}, false
 	}
-	b := builder{job: r.Job, h: h, names: map[string]string{}}
+	b := builder{h: h, names: map[string]string{}}
 	b.out = Record{
 		ID: ID(d.Said.Seq), At: d.Said.At.Go(), Policy: policy, Path: "none",
 		Job: Job{

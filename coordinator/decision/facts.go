@@ -12,7 +12,6 @@ import (
 // A builder writes one record.
 type builder struct {
 	out     Record
-	job     protocol.Job
 	h       record.Hearing
 	figures int
 	reasons int

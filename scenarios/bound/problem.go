@@ -38,7 +38,6 @@ type pool struct {
 
 // work is a job: what it may do and what that costs.
 type work struct {
-	id       string
 	arrival  float64
 	deadline float64
 	gpus     float64

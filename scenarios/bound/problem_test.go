@@ -1,7 +1,6 @@
 package bound
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -30,11 +29,11 @@ func random(t *rapid.T) *problem {
 			price: make([]float64, p.slots), sums: make([]float64, p.end+1),
 		})
 	}
-	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
+	for range rapid.IntRange(1, 4).Draw(t, "jobs") {
 		j := work{
-			id: fmt.Sprint(i), arrival: float64(rapid.IntRange(0, 6).Draw(t, "arrival")) / 2,
-			gpus: float64(rapid.IntRange(1, 4).Draw(t, "half gpus")) / 2,
-			late: 40, delay: float64(rapid.IntRange(0, 1).Draw(t, "delay")), never: 1e6,
+			arrival: float64(rapid.IntRange(0, 6).Draw(t, "arrival")) / 2,
+			gpus:    float64(rapid.IntRange(1, 4).Draw(t, "half gpus")) / 2,
+			late:    40, delay: float64(rapid.IntRange(0, 1).Draw(t, "delay")), never: 1e6,
 		}
 		length := float64(rapid.IntRange(1, 6).Draw(t, "length")) / 2
 		j.deadline = j.arrival + length + float64(rapid.IntRange(0, 5).Draw(t, "slack"))
@@ -174,7 +173,7 @@ func TestTheSearchGetsAsFarFromZero(t *testing.T) {
 		p.pools = []pool{{Size: 8, GPUs: 40, price: make([]float64, p.slots), sums: make([]float64, p.end+1)}}
 		for i := range 400 {
 			p.jobs = append(p.jobs, work{
-				id: fmt.Sprint(i), gpus: 1, deadline: 40, late: 100, never: 1e6,
+				gpus: 1, deadline: 40, late: 100, never: 1e6,
 				ways: []way{{length: 1, power: 1}},
 			})
 			p.cut(&p.jobs[i], 8)

@@ -3,6 +3,7 @@ package bound
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/agents"
@@ -192,7 +193,7 @@ func (m *modeller) job(j protocol.Job) work {
 	}
 	perSlot := func(rate protocol.Microdollars) float64 { return float64(size) / 1000 * float64(rate) * slotHours }
 	x := work{
-		id: string(j.ID), arrival: m.slotOf(j.Arrival), deadline: m.slotOf(j.Deadline),
+		arrival: m.slotOf(j.Arrival), deadline: m.slotOf(j.Deadline),
 		gpus: float64(j.GPU()) / 1000, late: perSlot(m.weights.Late),
 	}
 	if !j.Deferrable {
@@ -202,7 +203,7 @@ func (m *modeller) job(j protocol.Job) work {
 	delay, late := m.weights.Waiting(j, start, start.Add(j.Run))
 	x.never = float64(delay + late)
 	for i, site := range m.script.Sites {
-		if len(j.Regions) == 0 || contains(j.Regions, site.Name) {
+		if len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name) {
 			x.ways = append(x.ways, m.ways(i, j, x.gpus)...)
 		}
 	}
@@ -210,15 +211,6 @@ func (m *modeller) job(j protocol.Job) work {
 		m.p.parted(&x, m.pausing(j, &x))
 	}
 	return x
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // ways returns how a job may run at a site.
