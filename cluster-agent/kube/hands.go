@@ -378,23 +378,33 @@ func (h *Hands) sayLast(job protocol.JobID, epoch uint64, b protocol.Body) {
 }
 
 func (h *Hands) work(ctx context.Context) {
+	Work(ctx, h.queue, h.attend, func(name string, err error) {
+		h.cfg.Log.Warn("tried again soon", "run", name, "error", err)
+	})
+}
+
+// Work attends to what stands in a queue, one name after the other, until that is
+// shut down: to a name again when attend says so, and soon where it fails, which
+// is told.
+func Work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
+	attend func(context.Context, string) (again time.Duration, err error), tell func(string, error)) {
 	for {
-		name, over := h.queue.Get()
+		name, over := queue.Get()
 		if over {
 			return
 		}
-		again, err := h.attend(ctx, name)
+		again, err := attend(ctx, name)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			h.cfg.Log.Warn("tried again soon", "run", name, "error", err)
-			h.queue.AddRateLimited(name)
+			tell(name, err)
+			queue.AddRateLimited(name)
 		case again > 0:
-			h.queue.Forget(name)
-			h.queue.AddAfter(name, again)
+			queue.Forget(name)
+			queue.AddAfter(name, again)
 		default:
-			h.queue.Forget(name)
+			queue.Forget(name)
 		}
-		h.queue.Done(name)
+		queue.Done(name)
 	}
 }
 

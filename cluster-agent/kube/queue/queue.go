@@ -169,26 +169,11 @@ func (q *Queue) follow(in cache.SharedIndexInformer, sort string) {
 }
 
 func (q *Queue) work(ctx context.Context) {
-	for {
-		key, over := q.queue.Get()
-		if over {
-			return
+	kube.Work(ctx, q.queue, q.attend, func(key string, err error) {
+		if !apierrors.IsConflict(err) { // somebody wrote meanwhile, which is seen soon
+			q.cfg.Log.Warn("tried again soon", "object", key, "error", err)
 		}
-		again, err := q.attend(ctx, key)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			if !apierrors.IsConflict(err) { // somebody wrote meanwhile, which is seen soon
-				q.cfg.Log.Warn("tried again soon", "object", key, "error", err)
-			}
-			q.queue.AddRateLimited(key)
-		case again > 0:
-			q.queue.Forget(key)
-			q.queue.AddAfter(key, again)
-		default:
-			q.queue.Forget(key)
-		}
-		q.queue.Done(key)
-	}
+	})
 }
 
 // attend does what an object needs next, and returns when to look again if nothing
