@@ -2,8 +2,10 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/membus"
@@ -15,36 +17,48 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// asked plays a short day and returns it, to be asked about.
-func asked(t *testing.T) (*chat.Log, *record.Book) {
+// A played day is what was said on it, and what came of it.
+type played struct {
+	said   []protocol.Message
+	totals record.Totals
+}
+
+// shortDay is played once for all tests.
+var shortDay = sync.OnceValues(func() (p played, err error) {
+	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
+	if err != nil {
+		return p, err
+	}
+	res, err := scenarios.Play(context.Background(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{
+		Record: func(m protocol.Message) error { p.said = append(p.said, m); return nil },
+	})
+	p.totals = res.Totals
+	return p, err
+})
+
+// asked returns the short day, to be asked about.
+func asked(t *testing.T, totals ...record.Totals) (*chat.Log, *record.Book) {
 	t.Helper()
-	l, b, _, _ := askedAbout(t)
+	day, err := shortDay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, b := chat.New(totals), record.New(record.Config{})
+	for _, m := range day.said {
+		l.Add(m)
+		b.Add(m)
+	}
 	return l, b
 }
 
-// askedAbout says from when to when its record goes, too.
-func askedAbout(t *testing.T) (l *chat.Log, b *record.Book, first, last protocol.Time) {
-	t.Helper()
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
-	if err != nil {
-		t.Fatal(err)
+// ground holds answers from a log of the short day to its record.
+func ground(l *chat.Log) *Ground {
+	day, _ := shortDay() // it was asked for
+	first, last := day.said[0].At, day.said[0].At
+	for _, m := range day.said {
+		first, last = min(first, m.At), max(last, m.At)
 	}
-	l, b = chat.New(nil), record.New(record.Config{})
-	_, err = scenarios.Play(t.Context(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{
-		Record: func(m protocol.Message) error {
-			l.Add(m)
-			b.Add(m)
-			if first == 0 {
-				first = m.At
-			}
-			first, last = min(first, m.At), max(last, m.At)
-			return nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l, b, first, last
+	return NewGround(l, first, last)
 }
 
 func TestTheQuestionSetIsReadRight(t *testing.T) {

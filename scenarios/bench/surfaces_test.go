@@ -20,29 +20,20 @@ import (
 // What every surface but the first two prints is grounded, too; and a fault that
 // is planted there is seen.
 func TestGroundingOfEverySurface(t *testing.T) {
-	var said []protocol.Message
+	day, err := shortDay()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var totals []record.Totals
-	for _, policy := range []string{scenarios.Auction, "home-fifo"} {
-		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{Record: func(m protocol.Message) error {
-			if policy == scenarios.Auction {
-				said = append(said, m)
-			}
-			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		totals = append(totals, res.Totals)
+	res, err := scenarios.Play(t.Context(), s, "home-fifo", new(membus.Hub), scenarios.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	l, b := chat.New(totals), record.New(record.Config{})
-	for _, m := range said {
-		l.Add(m)
-		b.Add(m)
-	}
+	said, totals := day.said, []record.Totals{day.totals, res.Totals}
+	l, b := asked(t, totals...)
 	var some []Question
 	for i, q := range set(t, "paraphrases") {
 		if i%3 == 0 {
@@ -50,7 +41,7 @@ func TestGroundingOfEverySurface(t *testing.T) {
 		}
 	}
 	all := Explain(l, b, some)
-	g := NewGround(l, said[0].At, said[len(said)-1].At)
+	g := ground(l)
 	got, err := g.Surfaces(t.Context(), said, chat.Stage{}, totals, all)
 	if err != nil {
 		t.Fatal(err)
