@@ -13,11 +13,11 @@ import (
 // everything is every answer to every question of our sets, of a short day.
 func everything(t *testing.T) (*Ground, []Explained) {
 	t.Helper()
-	l, b := asked(t)
+	l, _ := asked(t)
 	l.Set(chat.Stage{Policies: scenarios.Policies()})
 	var all []Explained
 	for _, name := range []string{"paraphrases", "spoken-1", "spoken-2", "spoken-3"} {
-		all = append(all, Explain(l, b, set(t, name))...)
+		all = append(all, explained(t, name)...)
 	}
 	return ground(l), all
 }

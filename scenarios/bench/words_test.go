@@ -35,8 +35,6 @@ func held(t *testing.T, what string, read []Explained) {
 	}
 }
 
-func paraphrases(t *testing.T) []Question { return set(t, "paraphrases") }
-
 func set(t *testing.T, name string) []Question {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".yaml")
@@ -50,9 +48,22 @@ func set(t *testing.T, name string) []Question {
 	return all
 }
 
+// readings are what came of the questions of each set, which are asked once.
+var readings = make(map[string][]Explained)
+
+// explained returns what comes of the questions of a set, asked of the short day.
+func explained(t *testing.T, name string) []Explained {
+	t.Helper()
+	if readings[name] == nil {
+		l, b := asked(t)
+		l.Set(chat.Stage{Policies: scenarios.Policies()})
+		readings[name] = Explain(l, b, set(t, name))
+	}
+	return readings[name]
+}
+
 func TestOtherWordsAreReadRightOrGivenBack(t *testing.T) {
-	l, b := asked(t)
-	read := Explain(l, b, paraphrases(t))
+	read := explained(t, "paraphrases")
 	held(t, "other words", read)
 	right, n := 0, 0
 	for _, e := range read {
@@ -71,10 +82,8 @@ func TestOtherWordsAreReadRightOrGivenBack(t *testing.T) {
 // What operators say is judged by the whole query: a site, a time or a limit
 // that got lost makes it wrong.
 func TestWhatOperatorsSayIsReadRightOrGivenBack(t *testing.T) {
-	l, b := asked(t)
-	l.Set(chat.Stage{Policies: scenarios.Policies()})
 	for _, name := range []string{"spoken-1", "spoken-2", "spoken-3", "spoken-4", "spoken-5", "spoken-6", "spoken-7", "spoken-8", "spoken-9", "spoken-10", "spoken-11"} {
-		read := Explain(l, b, set(t, name))
+		read := explained(t, name)
 		held(t, name, read)
 		declined := 0
 		for _, e := range read {
@@ -91,9 +100,7 @@ func TestWhatOperatorsSayIsReadRightOrGivenBack(t *testing.T) {
 // The twelfth set was written by somebody else, with a twist in every third of its
 // utterances: it may be given back more often, and must not be read wrong.
 func TestWhatIsSaidBlindIsReadRightOrGivenBack(t *testing.T) {
-	l, b := asked(t)
-	l.Set(chat.Stage{Policies: scenarios.Policies()})
-	read := Explain(l, b, set(t, "spoken-12"))
+	read := explained(t, "spoken-12")
 	held(t, "spoken-12", read)
 	declined := 0
 	for _, e := range read {
@@ -145,7 +152,7 @@ func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
 	l, b := asked(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var slips []Question
-	for _, q := range paraphrases(t) {
+	for _, q := range set(t, "paraphrases") {
 		s := Question{ID: q.ID, Truth: q.Truth, Q: typo(q.Q, rnd)}
 		for _, words := range append(q.Alt, q.Q) {
 			for range 2 {
@@ -167,8 +174,8 @@ func TestALimitIsNeverLost(t *testing.T) {
 		"compared with $T", "in percent", "more than once", "by less than an hour", "next week", "except the last", "among my jobs", "since 10:00",
 	}
 	names, tried := bind(b), 0
-	for _, set := range [][]Question{paraphrases(t), set(t, "spoken-1"), set(t, "spoken-7")} {
-		for i, e := range Explain(l, b, set) {
+	for _, name := range []string{"paraphrases", "spoken-1", "spoken-7"} {
+		for i, e := range explained(t, name) {
 			if e.answer.Query == nil || e.Verdict != "right" || strings.HasPrefix(e.answer.Query.Ask, "no-") || i%9 != 0 {
 				continue
 			}
