@@ -89,6 +89,18 @@ func (f *deskFlags) get(ctx context.Context, path string, out any) error {
 	return f.ask(ctx, http.MethodGet, path, "", nil, out)
 }
 
+// do has the desk do something, and prints what came of it: as JSON, or as told says.
+func (f *deskFlags) do(cmd *cobra.Command, path string, came any, told func() string) error {
+	if err := f.ask(cmd.Context(), http.MethodPost, path, "", nil, came); err != nil {
+		return err
+	}
+	if f.json {
+		return tellJSON(cmd.OutOrStdout(), came)
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), told())
+	return err
+}
+
 // show prints what see writes, once or again and again: on a terminal in place.
 // With --json each showing is a JSON value. Who watches waits for a coordinator
 // that went away.

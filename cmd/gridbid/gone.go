@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"os/user"
@@ -40,18 +39,12 @@ What you say, and your name, stand in the books.`,
 				q.Set("end", "true")
 			}
 			var s board.Site
-			if err := f.ask(cmd.Context(), http.MethodPost, "/v1/sites/"+url.PathEscape(args[0])+"/gone?"+q.Encode(), "", nil, &s); err != nil {
-				return err
-			}
-			if f.json {
-				return tellJSON(cmd.OutOrStdout(), s)
-			}
-			word := "sold again"
-			if end {
-				word = "ended"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is gone; the jobs that it had are %s\n", s.Name, word)
-			return err
+			return f.do(cmd, "/v1/sites/"+url.PathEscape(args[0])+"/gone?"+q.Encode(), &s, func() string {
+				if end {
+					return s.Name + " is gone; the jobs that it had are ended"
+				}
+				return s.Name + " is gone; the jobs that it had are sold again"
+			})
 		},
 	}
 	f.flags(cmd, false)

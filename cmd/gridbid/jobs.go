@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -133,14 +132,7 @@ waits at a site is stopped there, and is paid for as far as it ran.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var j board.Job
-			if err := f.ask(cmd.Context(), http.MethodPost, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", "", nil, &j); err != nil {
-				return err
-			}
-			if f.json {
-				return tellJSON(cmd.OutOrStdout(), j)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State)
-			return err
+			return f.do(cmd, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", &j, func() string { return fmt.Sprintf("%s  %s", j.ID, j.State) })
 		},
 	}
 	f.flags(cmd, false)

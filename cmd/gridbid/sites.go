@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -66,18 +65,12 @@ in its queue. --over lets it in again.`,
 			if over {
 				path += "?over=true"
 			}
-			if err := f.ask(cmd.Context(), http.MethodPost, path, "", nil, &s); err != nil {
-				return err
-			}
-			if f.json {
-				return tellJSON(cmd.OutOrStdout(), s)
-			}
-			word := "is in the auctions again"
-			if s.Drained {
-				word = "gets no more jobs"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s; it has %d\n", s.Name, word, s.Placed)
-			return err
+			return f.do(cmd, path, &s, func() string {
+				if s.Drained {
+					return fmt.Sprintf("%s gets no more jobs; it has %d", s.Name, s.Placed)
+				}
+				return fmt.Sprintf("%s is in the auctions again; it has %d", s.Name, s.Placed)
+			})
 		},
 	}
 	f.flags(cmd, false)
