@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,12 +32,7 @@ func gpus(args []string, out io.Writer) error {
 	rows, silent := look(devices)
 	lost = errors.Join(lost, silent)
 	if *asJSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(rows); err != nil {
-			return err
-		}
-		return lost
+		return errors.Join(tellJSON(os.Stdout, rows), lost)
 	}
 	for _, r := range rows {
 		x := r.Reading

@@ -47,7 +47,7 @@ func profiles(args []string, out io.Writer) error {
 		return err
 	}
 	if *asJSON {
-		return profilesJSON(os.Stdout, rows)
+		return tellJSON(os.Stdout, rows)
 	}
 	return printProfiles(os.Stdout, rows)
 }
@@ -73,10 +73,10 @@ func remembered(folder string, least int) ([]profile.Row, error) {
 	return rows, nil
 }
 
-// profilesJSON writes rows for programs, and for terminals: submitters name tenants
+// tellJSON writes a value for programs, and for terminals: submitters name tenants
 // and images as they like.
-func profilesJSON(to io.Writer, rows []profile.Row) error {
-	text, err := json.MarshalIndent(rows, "", "  ")
+func tellJSON(to io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
 		_, err = to.Write(append(protocol.Escaped(text), '\n'))
 	}

@@ -17,7 +17,7 @@ import (
 func TestNamesOfProfilesAreSafeToPrint(t *testing.T) {
 	p := profile.New(profile.Config{})
 	p.Learn(protocol.Job{Tenant: "a\x1b[2J\u009b2J\tb", Image: "x\u202ey", GPUs: 1, Share: 1000}, time.Hour, 0, protocol.Use{})
-	for name, write := range map[string]func(io.Writer, []profile.Row) error{"for people": printProfiles, "as JSON": profilesJSON} {
+	for name, write := range map[string]func(io.Writer, []profile.Row) error{"for people": printProfiles, "as JSON": func(to io.Writer, rows []profile.Row) error { return tellJSON(to, rows) }} {
 		var out strings.Builder
 		err := write(&out, p.Rows())
 		odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
@@ -52,7 +52,7 @@ func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
 		t.Errorf("it prints\n%s", out.String())
 	}
 	out.Reset()
-	if err := profilesJSON(&out, rows); err != nil || !strings.Contains(out.String(), `"p90_ns"`) {
+	if err := tellJSON(&out, rows); err != nil || !strings.Contains(out.String(), `"p90_ns"`) {
 		t.Errorf("as JSON %s, %v", out.String(), err)
 	}
 	if rows, err := remembered(folder, 21); err != nil || len(rows) != 0 {

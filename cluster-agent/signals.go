@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -139,9 +138,7 @@ func signals(args []string, out io.Writer) error {
 	}
 	all.Wait()
 	if *asJSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(rows)
+		err = tellJSON(os.Stdout, rows)
 	} else {
 		err = table(os.Stdout, rows)
 	}

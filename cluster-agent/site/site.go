@@ -39,9 +39,9 @@ type Config struct {
 	Site   string
 	Folder string // where facts are kept
 	Agent  Keeper
-	Far    bus.Hub   // the federation's
-	Near   bus.Hub   // of hands and feeds; nil is one within this process
-	Clock  bus.Clock //
+	Far    bus.Hub // the federation's
+	Near   bus.Hub // of hands and feeds; nil is one within this process
+	Clock  bus.Clock
 	Log    *slog.Logger
 
 	// Beside are the other parties of the site; a Keeper keeps its facts too.
