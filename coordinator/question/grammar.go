@@ -307,57 +307,60 @@ type said [][]string
 // nounOf is the noun that may stand before a name.
 var nounOf = map[string]string{"JOB": "jobs", "SITE": "sites", "TENANT": "tenants", "POLICY": "policy"}
 
-// fits reports whether the rule reads the question, and with how many needs.
-func (r rule) fits(s said) (int, bool) {
-	needs := strings.Fields(r.needs)
-	allowed := make(map[string]bool)
-	for _, group := range needs {
-		found := false
-		for concept := range strings.SplitSeq(group, "|") {
-			allowed[concept] = true
-			allowed[nounOf[concept]] = true
-			found = found || s.has(concept)
+// A pattern is a rule taken apart: all rules are tried on every question.
+type pattern struct {
+	rule
+	needs   [][]string      // one of each has to be there
+	allowed map[string]bool // concepts of which every word has one
+}
+
+var patterns = func() (all []pattern) {
+	for _, r := range rules {
+		p := pattern{rule: r, allowed: map[string]bool{"_": true, "which": true, "how": true, "list": true, "future": true, "total": true}}
+		allow := func(concepts []string) {
+			for _, c := range concepts {
+				p.allowed[c], p.allowed[nounOf[c]] = true, true
+			}
 		}
-		if !found {
+		for group := range strings.FieldsSeq(r.needs) {
+			p.needs = append(p.needs, strings.Split(group, "|"))
+			allow(p.needs[len(p.needs)-1])
+		}
+		allow(strings.Fields(r.may))
+		all = append(all, p)
+	}
+	return all
+}()
+
+// fits reports whether the rule reads the question, and with how many needs.
+func (p *pattern) fits(s said) (int, bool) {
+	for _, group := range p.needs {
+		if !slices.ContainsFunc(group, s.has) {
 			return 0, false
 		}
 	}
-	if r.may == "*" {
+	if p.may == "*" {
 		return 0, true
 	}
-	for concept := range strings.FieldsSeq(r.may) {
-		allowed[concept] = true
-		allowed[nounOf[concept]] = true
-	}
 	for _, word := range s {
-		covered := false
-		for _, concept := range word {
-			covered = covered || concept == "_" || allowed[concept] || concept == "which" || concept == "how" || concept == "list" || concept == "future" || concept == "total"
-		}
-		if !covered {
+		if !slices.ContainsFunc(word, func(concept string) bool { return p.allowed[concept] }) {
 			return 0, false
 		}
 	}
-	return len(needs), true
+	return len(p.needs), true
 }
 
 func (s said) has(concept string) bool {
-	for _, word := range s {
-		for _, c := range word {
-			if c == concept {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(word []string) bool { return slices.Contains(word, concept) })
 }
 
 // best returns the rules that read the question with the most needs, one for
 // each thing asked.
 func best(s said) (all []rule) {
 	most := -1
-	for _, r := range rules {
-		n, ok := r.fits(s)
+	for i := range patterns {
+		r := patterns[i].rule
+		n, ok := patterns[i].fits(s)
 		if !ok || n < most {
 			continue
 		}
