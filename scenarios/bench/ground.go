@@ -27,7 +27,8 @@ type Ground struct {
 	log   *chat.Log
 	names map[string]string // of the run, and what each is: "site", "job", "tenant", "model", "node"
 	sites []string
-	span  [2]protocol.Time // of the record
+	span  [2]protocol.Time  // of the record
+	cited map[string][]fact // of decisions, by their ids
 }
 
 // Grounded is how many claims the texts of a run have on one surface, and those
@@ -79,7 +80,7 @@ func WriteGrounded(w io.Writer, all []Grounded) error {
 // NewGround knows the names of a run, whose record goes from one instant to
 // another.
 func NewGround(l *chat.Log, first, last protocol.Time) *Ground {
-	g := &Ground{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}}
+	g := &Ground{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}, cited: make(map[string][]fact)}
 	for _, s := range l.Book().Sites() {
 		g.names[phrase.Clean(s.Site)] = "site"
 		g.sites = append(g.sites, s.Site)
@@ -163,27 +164,33 @@ func (g *Ground) facts(a chat.Answer) (all []fact) {
 	return append(all, g.decided(a.Cites)...)
 }
 
-// decided collects the facts of decisions.
+// decided collects the facts of decisions, each of which is made once.
 func (g *Ground) decided(cites []string) (all []fact) {
 	for _, c := range cites {
-		id, _ := strconv.ParseUint(strings.TrimPrefix(c, "D-"), 10, 63)
-		d, ok := g.log.Decision(id)
+		known, ok := g.cited[c]
 		if !ok {
-			continue
-		}
-		site := make(map[string]string)
-		for _, b := range d.Bids {
-			site[b.ID] = "site/" + b.Site
-		}
-		for _, f := range d.Facts {
-			if v, is := f.Value.(int64); is {
-				all = append(all, fact{v, f.Unit, site[f.Subject]})
+			id, _ := strconv.ParseUint(strings.TrimPrefix(c, "D-"), 10, 63)
+			if d, there := g.log.Decision(id); there {
+				known = factsOf(d)
 			}
+			g.cited[c] = known
 		}
-		all = append(all, fact{int64(protocol.At(d.At)), "instant", ""})
-		all = append(all, fact{int64(protocol.At(d.Job.Deadline)), "instant", ""})
+		all = append(all, known...)
 	}
 	return all
+}
+
+func factsOf(d decision.Record) (all []fact) {
+	site := make(map[string]string)
+	for _, b := range d.Bids {
+		site[b.ID] = "site/" + b.Site
+	}
+	for _, f := range d.Facts {
+		if v, is := f.Value.(int64); is {
+			all = append(all, fact{v, f.Unit, site[f.Subject]})
+		}
+	}
+	return append(all, fact{int64(protocol.At(d.At)), "instant", ""}, fact{int64(protocol.At(d.Job.Deadline)), "instant", ""})
 }
 
 var (
@@ -273,8 +280,8 @@ func (g *Ground) named(word string) string {
 	if strings.HasPrefix(word, "CO2") || g.names[word] != "" {
 		return ""
 	}
-	if id, err := strconv.ParseUint(strings.TrimPrefix(word, "D-"), 10, 63); err == nil {
-		if _, ok := g.log.Decision(id); ok {
+	if _, err := strconv.ParseUint(strings.TrimPrefix(word, "D-"), 10, 63); err == nil {
+		if len(g.decided([]string{word})) > 0 {
 			return ""
 		}
 		return "no such decision"
