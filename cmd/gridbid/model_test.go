@@ -22,7 +22,7 @@ import (
 func replayed(t *testing.T, flags ...string) (ledger []byte, totals record.Totals, talk string) {
 	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "260", "--run", dir}, flags...)
+	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "130", "--run", dir}, flags...)
 	_, talk, err := execute(newReplayCommand(), args...)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +71,9 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	t.Setenv(modelKey, "sk-of-the-environment")
 	with := []string{"--notes", notes, "--leeway", "10"}
 	_, plain, _ := replayed(t)
-	ledger, _, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m", "--model-wait", "20s")...)
-	if !strings.Contains(talk, "model m: ") || len(s.Requests()) == 0 {
-		t.Fatalf("nobody was asked:\n%s", talk)
+	ledger, moved, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m", "--model-wait", "20s")...)
+	if !strings.Contains(talk, "model m: ") || len(s.Requests()) == 0 || reflect.DeepEqual(moved, plain) {
+		t.Fatalf("nobody was asked, or no award was moved:\n%s", talk)
 	}
 	for _, body := range s.Requests() {
 		if bytes.Contains(body, []byte("sk-of-the")) || slices.ContainsFunc(sites, func(name string) bool { return bytes.Contains(body, []byte(name)) }) || bytes.Contains(body, []byte("job-")) {
@@ -89,7 +89,7 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What-ifs make the recorded rounds again, those that a verdict moved too.
-	if out, _, err := execute(newAskCommand(), "what if the carbon price were 100 for job-0200", "--run", filepath.Dir(path)); err != nil || strings.Contains(out, "cannot") {
+	if out, _, err := execute(newAskCommand(), "what if the carbon price were 100 for job-0100", "--run", filepath.Dir(path)); err != nil || strings.Contains(out, "cannot") {
 		t.Errorf("a what-if of a run with verdicts: %v\n%s", err, out)
 	}
 	asked := len(s.Requests())
