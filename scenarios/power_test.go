@@ -9,30 +9,28 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// drawnAt plays a day under a policy, and returns the most that the runs of some sites
-// drew together at any instant, by what was offered for them, in milliwatts; and how
-// many jobs had no place.
-func drawnAt(t *testing.T, sites []string, p protocol.Policy) (most int64, unplaced int) {
+// A draw is what one run at a site drew, by what was offered for it, in milliwatts.
+type draw struct {
+	site string
+	mw   int64
+}
+
+// drawn plays a day under a policy, and tells each time that a run starts of all
+// that run then. It returns how many jobs had no place.
+func drawn(t *testing.T, p protocol.Policy, tell func(map[protocol.JobID]draw)) (unplaced int) {
 	t.Helper()
 	s, err := script.Load(script.Default, script.Options{MaxJobs: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
-	offered, running := make(map[protocol.JobID]int64), make(map[protocol.JobID]int64)
+	offered, running := make(map[protocol.JobID]int64), make(map[protocol.JobID]draw)
 	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Policy: p, Record: func(m protocol.Message) error {
 		switch b := m.Body.(type) {
 		case protocol.Award:
 			offered[b.Job] = int64(b.Option.Energy) * 1000 / b.Option.Finish.Sub(b.Option.Start).Milliseconds()
 		case protocol.Started:
-			if !slices.Contains(sites, m.From.Site()) {
-				break
-			}
-			running[b.Job] = offered[b.Job]
-			var sum int64
-			for _, x := range running {
-				sum += x
-			}
-			most = max(most, sum)
+			running[b.Job] = draw{m.From.Site(), offered[b.Job]}
+			tell(running)
 		case protocol.Exited:
 			delete(running, b.Job)
 		}
@@ -41,7 +39,17 @@ func drawnAt(t *testing.T, sites []string, p protocol.Policy) (most int64, unpla
 	if err != nil {
 		t.Fatal(err)
 	}
-	return most, res.Totals.Unplaced
+	return res.Totals.Unplaced
+}
+
+// together is what the runs at some sites draw.
+func together(running map[protocol.JobID]draw, sites []string) (sum int64) {
+	for _, x := range running {
+		if slices.Contains(sites, x.site) {
+			sum += x.mw
+		}
+	}
+	return sum
 }
 
 // What all runs at a site draw stays under what the policy says, also where a job
@@ -49,18 +57,27 @@ func drawnAt(t *testing.T, sites []string, p protocol.Policy) (most int64, unpla
 // two sites draw, where the policy names both.
 func TestAMarketKeepsACapOfPower(t *testing.T) {
 	const limit = 600_000
-	for _, sites := range [][]string{{"hydro-north"}, {"hydro-north", "nuclear-river"}} {
-		free, _ := drawnAt(t, sites, protocol.Policy{})
-		if free <= limit {
-			t.Fatalf("%v: runs draw %d mW without a cap, so one of %d shows nothing", sites, free, limit)
+	named := [][]string{{"hydro-north"}, {"hydro-north", "nuclear-river"}}
+	free := make([]int64, len(named))
+	drawn(t, protocol.Policy{}, func(running map[protocol.JobID]draw) {
+		for i, sites := range named {
+			free[i] = max(free[i], together(running, sites))
 		}
-		capped, unplaced := drawnAt(t, sites, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: sites, Power: limit}}})
+	})
+	for i, sites := range named {
+		if free[i] <= limit {
+			t.Fatalf("%v: runs draw %d mW without a cap, so one of %d shows nothing", sites, free[i], limit)
+		}
+		capped := int64(0)
+		unplaced := drawn(t, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: sites, Power: limit}}}, func(running map[protocol.JobID]draw) {
+			capped = max(capped, together(running, sites))
+		})
 		if capped == 0 || capped > limit {
 			t.Errorf("%v: runs draw %d mW under a cap of %d", sites, capped, limit)
 		}
 		if unplaced > 0 {
 			t.Errorf("%v: %d jobs have no place", sites, unplaced)
 		}
-		t.Logf("%v: most drawn at once: %d mW, under the cap %d mW", sites, free, capped)
+		t.Logf("%v: most drawn at once: %d mW, under the cap %d mW", sites, free[i], capped)
 	}
 }
