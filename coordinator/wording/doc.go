@@ -7,9 +7,6 @@
 // fact, {{F3}} or {{R1}}, from a closed list of words; code prints the facts.
 // What breaks a rule is refused as a whole, and the caller falls back.
 //
-// [Claims] is the check for text from elsewhere: every figure in it must be a
-// fact of the record.
-//
 // A record holds what tenants wrote in two fields only, and no request shows
 // them.
 package wording

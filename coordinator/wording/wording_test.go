@@ -35,7 +35,7 @@ func TestReadySentencesAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range Claims(d, s) {
+			for _, c := range claimsOf(d, s) {
 				if figures++; !c.OK {
 					t.Fatalf("%q: %+v", s, c)
 				}
@@ -240,7 +240,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 				return
 			}
 			tried++
-			if p == "" || slices.ContainsFunc(Claims(d, p), func(c Claim) bool { return !c.OK }) {
+			if p == "" || slices.ContainsFunc(claimsOf(d, p), func(c claim) bool { return !c.OK }) {
 				open++
 			}
 			if _, err := Worded(d, prose(r)); err != nil {
@@ -305,7 +305,7 @@ func FuzzWorded(f *testing.F) {
 			return
 		}
 		for _, s := range out {
-			for _, c := range Claims(d, s) {
+			for _, c := range claimsOf(d, s) {
 				if !c.OK && c.Why != "it is of another site" { // several sites may be named
 					t.Errorf("%q was printed, and %+v", s, c)
 				}

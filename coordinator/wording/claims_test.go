@@ -10,19 +10,19 @@ import (
 	"github.com/gridbid/gridbid/coordinator/decision"
 )
 
-// A Claim is one figure, number word or id in a text, and whether the record
+// A claim is one figure, number word or id in a text, and whether the record
 // bears it out.
-type Claim struct {
+type claim struct {
 	Text string
 	OK   bool
 	Why  string // what is wrong; "" if nothing
 }
 
-// Claims finds every figure of a free text and holds it to a record: an amount
+// claimsOf finds every figure of a free text and holds it to a record: an amount
 // with its unit must be a fact, to the precision it is printed with, and of the
 // site that was named last before it; an id must be one of the record; a number
 // in words, or a direction ("less than"), must be borne out by facts too.
-func Claims(d decision.Record, text string) (all []Claim) {
+func claimsOf(d decision.Record, text string) (all []claim) {
 	for _, s := range sentence.Split(text, -1) {
 		all = append(all, claims(d, s)...)
 	}
@@ -50,8 +50,8 @@ var units = map[string]struct {
 	"job": {"count", 1}, "jobs": {"count", 1}, "option": {"count", 1}, "options": {"count", 1}, "": {"count", 1},
 }
 
-func claims(d decision.Record, s string) (all []Claim) {
-	add := func(text, why string) { all = append(all, Claim{strings.TrimSpace(text), why == "", why}) }
+func claims(d decision.Record, s string) (all []claim) {
+	add := func(text, why string) { all = append(all, claim{strings.TrimSpace(text), why == "", why}) }
 	for _, id := range ident.FindAllString(s, -1) {
 		why := ""
 		if id != d.ID && id != d.Job.ID && !slices.ContainsFunc(d.Bids, func(b decision.Bid) bool { return b.ID == id }) {
@@ -145,7 +145,7 @@ func bornOut(d decision.Record, digits, unit, site string) string {
 
 // direction holds "A ... less ... than B" to the total cost, or the carbon or
 // energy if the sentence names that, of the two sites' best bids.
-func direction(d decision.Record, marks string, names []string) []Claim {
+func direction(d decision.Record, marks string, names []string) []claim {
 	i := strings.Index(marks, " than ")
 	if i < 0 {
 		return nil
@@ -163,11 +163,11 @@ func direction(d decision.Record, marks string, names []string) []Claim {
 	}
 	va, okA := best(d, a, metric)
 	vb, okB := best(d, b, metric)
-	c := Claim{Text: a + " than " + b, OK: true}
+	c := claim{Text: a + " than " + b, OK: true}
 	if !okA || !okB || down && va >= vb || up && va <= vb {
 		c.OK, c.Why = false, "the record does not say so"
 	}
-	return []Claim{c}
+	return []claim{c}
 }
 
 func last(marks string, names []string) (name string) {
