@@ -2,7 +2,6 @@ package natsbus
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -110,17 +109,6 @@ func (h *Hosted) URL() string { return h.nats.ClientURL() }
 
 // Leaves returns how many servers of sites are joined to this one.
 func (h *Hosted) Leaves() int { return h.nats.NumLeafNodes() }
-
-// Ready says what keeps the server from serving, or nil.
-func (h *Hosted) Ready() error {
-	if !h.nats.Running() {
-		return errors.New("natsbus: the server has stopped")
-	}
-	if z := h.nats.Healthz(&server.HealthzOptions{}); z.Error != "" {
-		return fmt.Errorf("natsbus: %s", z.Error)
-	}
-	return nil
-}
 
 // Close stops the server. Ports that are still open fail.
 func (h *Hosted) Close() {
