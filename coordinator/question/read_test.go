@@ -266,6 +266,16 @@ func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
 	}
 }
 
+// There are no budgets, so what was spent does not say who is over one.
+func TestABudgetIsAQuota(t *testing.T) {
+	l := listener()
+	for q, want := range map[string]string{"is vision over budget": "no-quota", "who is within budget": "no-quota", "what is the budget of vision": "bill"} {
+		if got, _, back := l.Read(q); back != nil || got.Ask != want {
+			t.Errorf("%q is read as %+v (%+v); want %s", q, got, back, want)
+		}
+	}
+}
+
 // A place for GPUs of one model is none for those of all.
 func TestTheModelOfAPlaceIsNotDropped(t *testing.T) {
 	l := listener()

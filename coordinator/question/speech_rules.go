@@ -64,6 +64,7 @@ rules: live rules, rules are there, rules exist, which rules exist, rules do we 
 rules: rules valid, rules are valid
 quota: contingent, contingents, quota of gpus, gpu allowance, gpu budget, gpu limit, gpu limits, entitlements, ration
 quota: rations, quota usage, usage of quota, quota used, used quota, lending, lend, lent, over its quota, under quota
+quota: over budget, within budget, under budget, over its budget, over their budget, within its budget, within their budget
 quota: within quota, reserved share, guaranteed share, guaranteed gpus, borrow from, borrowed from, allotment
 fairshare: gets its fair share, get its fair share, share fairly, shared fairly, fairly shared, shared, fair between
 fairshare: fairly treated, equal, equally, equal treatment, treated equally, favoured tenant, disadvantaged
