@@ -180,20 +180,14 @@ func TestLongChurn(t *testing.T) {
 	}
 }
 
-// quote quotes the first n requests, each as if it alone were placed.
-func (h *churn) quote(n int) {
-	for _, r := range h.requests[:n] {
-		h.c.Quote(r)
-	}
-}
-
 // TestSteadyStateAllocatesNothing is the promise of the package doc.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	h := newChurn(t, Config{}, 1)
 	if n := testing.AllocsPerRun(5000, h.step); n != 0 {
 		t.Errorf("a release and a decision allocate %v times; want 0", n)
 	}
-	if n := testing.AllocsPerRun(1000, func() { h.quote(10) }); n != 0 {
+	quotes := make([]Quote, 0, 10)
+	if n := testing.AllocsPerRun(1000, func() { h.c.QuoteBatch(h.requests[:10], quotes[:0]) }); n != 0 {
 		t.Errorf("ten quotes allocate %v times; want 0", n)
 	}
 }
@@ -237,6 +231,7 @@ func BenchmarkQuote(b *testing.B) {
 					h = newChurn(b, Config{}, copies)
 				}
 				const batch = 64
+				quotes := make([]Quote, 0, batch)
 				best, spent := time.Duration(math.MaxInt64), time.Duration(0)
 				done := 0
 				for ; done < b.N; done += batch {
@@ -244,7 +239,7 @@ func BenchmarkQuote(b *testing.B) {
 						h.step()
 					}
 					start := time.Now()
-					h.quote(batch)
+					quotes = h.c.QuoteBatch(h.requests[:batch], quotes[:0])
 					took := time.Since(start)
 					spent, best = spent+took, min(best, took)
 				}

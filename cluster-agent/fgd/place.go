@@ -44,6 +44,15 @@ func (c *Cluster) Quote(r Request) (q Quote) {
 	return q
 }
 
+// QuoteBatch appends to out the quote of each of rs, each as if it alone were
+// placed, and returns out.
+func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
+	for _, r := range rs {
+		out = append(out, c.Quote(r))
+	}
+	return out
+}
+
 // choose finds the node for k, and its score.
 func (c *Cluster) choose(k *class) (slot int, score uint16, ok bool) {
 	c.refresh(k)

@@ -266,10 +266,9 @@ func (w *world) fresh(t *rapid.T) {
 			t.Fatalf("Free(%d) = %d %d %v %v; fresh %d %d %v %v", i, cpu2, mem2, gpu2, ok2, cpu, mem, gpu, ok)
 		}
 	}
-	for _, k := range w.kinds {
-		if old, new := w.c.Quote(k), c.Quote(k); old != new {
-			t.Fatalf("Quote(%+v) = %+v; fresh %+v", k, old, new)
-		}
+	old, new := w.c.QuoteBatch(w.kinds, nil), c.QuoteBatch(w.kinds, nil)
+	if !slices.Equal(old, new) {
+		t.Fatalf("QuoteBatch = %+v; fresh %+v", old, new)
 	}
 	n1, d1 := w.c.Fragment()
 	if n2, d2 := c.Fragment(); n1 != n2 || d1 != d2 {

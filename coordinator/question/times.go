@@ -309,7 +309,6 @@ func (w *when) date(l *Listener, words []string) int {
 	return 0
 }
 
-
 // window returns the time that a question is about: an instant, or a range.
 func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
 	day := l.Today
