@@ -90,7 +90,7 @@ func TestAWishReckonsFromTheClockOfTheDesk(t *testing.T) {
 		_, _ = io.WriteString(w, map[bool]string{true: "{}", false: `[{"name":"oslo"}]`}[r.URL.Path == "/v1/policy"])
 	})
 	out, _, err := execute(newPolicyCommand(), "say", "never run at oslo until 18:00", "--no-impact", "--at", at)
-	if err != nil || !strings.Contains(out, "may not run at oslo, until 11 Mar 18:00 UTC") {
+	if err != nil || !strings.Contains(out, "may not run at oslo, until 11 Mar 2026 18:00 UTC") {
 		t.Errorf("said at 07:00 of 11 March: %v\n%s", err, out)
 	}
 }
