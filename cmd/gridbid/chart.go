@@ -85,9 +85,6 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.at != "" && len(c.Figures().Rows) == 0 {
-		return badInput{fmt.Errorf("--at %s: in this run nothing was told of that hour", f.at)}
-	}
 	switch {
 	case f.asJSON:
 		return tellJSON(cmd.OutOrStdout(), struct {
@@ -145,8 +142,13 @@ func drawn(ctx context.Context, path string, w diary.Drawing, talk io.Writer) (c
 		return nil, err
 	}
 	var wrong error
-	err = run.Look(ctx, func(d *diary.Diary) { c, wrong = d.Draw(w) })
-	return c, errors.Join(err, wrong)
+	if err := run.Look(ctx, func(d *diary.Diary) { c, wrong = d.Draw(w) }); err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		return nil, badInput{wrong}
+	}
+	return c, nil
 }
 
 func writeChart(c scene.Chart, path string, talk io.Writer) (err error) {

@@ -75,7 +75,7 @@ func TestChartSaysWhatToDo(t *testing.T) {
 		{[]string{"day", "--run", run, "--out", "day.gif"}, ".svg or .png"},
 		{[]string{"carbon", "--run", run, "--at", "noon"}, "such as"},
 		{[]string{"day", "--run", run, "--at", "2026-03-11T13:45:00Z"}, "--at is of carbon and price"},
-		{[]string{"carbon", "--run", run, "--at", "2036-03-11T13:45:00Z", "--figures"}, "nothing was told of that hour"},
+		{[]string{"carbon", "--run", run, "--at", "2036-03-11T13:45:00Z", "--figures"}, "is not in the record"},
 		{[]string{"offers", "--run", run}, "offers for which decision? give --decision, such as D-14, or --job"},
 		{[]string{"job", "--run", run}, "which job? give --job"},
 		{[]string{"offers", "--run", run, "--decision", "D-77"}, "no decision D-77"},
