@@ -43,7 +43,11 @@ func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.
 		h.leave(r, protocol.Refused, why)
 		return nil
 	}
-	if why := h.crowded(node, append(h.onNode(node), p)); why != "" {
+	there := h.onNode(node)
+	if slices.ContainsFunc(there, func(x *corev1.Pod) bool { return x.UID == p.UID }) {
+		return nil // it was bound a moment ago, and is known by how it was before
+	}
+	if why := h.crowded(node, append(there, p)); why != "" {
 		h.leave(r, protocol.TakenOver, why)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -16,6 +17,29 @@ func TestAPodWhoseNodeHasJustGoneIsNotBound(t *testing.T) {
 	r := &run{launch: protocol.Launch{Node: "n1"}}
 	p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: Scheduler}}
 	if err := h.bind(t.Context(), r, p, []*corev1.Pod{p}); err != nil || r.leaving.Load() != nil {
+		t.Errorf("%v, leaving because %v", err, r.leaving.Load())
+	}
+}
+
+// Word that a pod was bound may come while its run is attended by how its pods were before.
+// It takes its room once, also where its run fills the node.
+func TestAPodThatWasBoundAMomentAgoTakesItsRoomOnce(t *testing.T) {
+	now := noon
+	h := bare(Config{Nodes: All}, &now)
+	h.pods = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }})
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}}}
+	if err := h.nodes.Add(n); err != nil {
+		t.Fatal(err)
+	}
+	was := holder("train-0", "r1", 0)
+	was.UID, was.Spec.SchedulerName, was.Spec.NodeName = "u1", Scheduler, ""
+	is := was.DeepCopy()
+	is.Spec.NodeName = "n1"
+	if err := h.pods.Add(is); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{name: "r1", launch: protocol.Launch{Node: "n1"}}
+	if err := h.bind(t.Context(), r, was, []*corev1.Pod{was}); err != nil || r.leaving.Load() != nil {
 		t.Errorf("%v, leaving because %v", err, r.leaving.Load())
 	}
 }
