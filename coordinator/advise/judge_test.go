@@ -165,7 +165,8 @@ func TestAPanicIsAFault(t *testing.T) {
 func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
 	var log strings.Builder
 	now, err := time.Unix(0, 0), error(&llm.Error{Fault: llm.Status, Status: 401, Detail: "you were asked this"})
-	m := scripted(func(context.Context, llm.Prompt) (string, error) { return "", err })
+	var next atomic.Pointer[error] // one that was asked before may still answer
+	m := scripted(func(context.Context, llm.Prompt) (string, error) { return "", *next.Load() })
 	j := NewJudge(m, func() time.Time { return now }).Log(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, step := range []struct {
 		after time.Duration
@@ -176,7 +177,8 @@ func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
 		{0, err, 1, "status 401"}, {0, err, 1, "status 401"}, {time.Minute, err, 2, "status 401"},
 		{0, &llm.Error{Fault: llm.Unreachable, Detail: "you were asked this"}, 3, "unreachable"}, {0, nil, 4, "fault=invalid"},
 	} {
-		now, err = now.Add(step.after), step.err
+		now = now.Add(step.after)
+		next.Store(&step.err)
 		j.Answer(t.Context(), ask, time.Minute)
 		if n := strings.Count(log.String(), "\n"); n != step.lines || !strings.Contains(log.String(), step.want) || strings.Contains(log.String(), "asked this") {
 			t.Errorf("%v: %d lines, want %d with %q:\n%s", step.err, n, step.lines, step.want, log.String())
