@@ -132,6 +132,14 @@ func TestWhoHasWaitedKeepsThePlaceThatItHas(t *testing.T) {
 	}
 }
 
+// drawDue draws a job that comes now, and has up to ten hours to spare.
+func drawDue(t *rapid.T, i int, now protocol.Time) protocol.Job {
+	j := drawJob(t, i)
+	j.Deferrable, j.Arrival = rapid.Bool().Draw(t, "deferrable"), now
+	j.Deadline = now.Add(j.Run + time.Duration(rapid.IntRange(0, 600).Draw(t, "slack"))*time.Minute)
+	return j
+}
+
 // Whatever is kept, started and ended: what is kept on a node has room there at
 // any time, beside all that runs and all else that is kept.
 func TestWhatIsKeptIsLeftAlone(t *testing.T) {
@@ -143,9 +151,7 @@ func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 		now := noon
 		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
-			j := drawJob(t, i)
-			j.Deferrable, j.Arrival = rapid.Bool().Draw(t, "deferrable"), now
-			j.Deadline = now.Add(j.Run + time.Duration(rapid.IntRange(0, 600).Draw(t, "slack"))*time.Minute)
+			j := drawDue(t, i, now)
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				at := now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Minute)

@@ -54,9 +54,7 @@ func TestAnOpeningIsThatOfALookAtEachNode(t *testing.T) {
 		now := noon
 		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
-			j := drawJob(t, i)
-			j.Deferrable, j.Arrival = rapid.Bool().Draw(t, "deferrable"), now
-			j.Deadline = now.Add(j.Run + time.Duration(rapid.IntRange(0, 600).Draw(t, "slack"))*time.Minute)
+			j := drawDue(t, i, now)
 			at := now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Minute)
 			for _, counts := range []firm{nil, firmer(now, j, j.Run)} {
 				want, node := f.byHand(now, j, at, j.Run, counts)

@@ -12,19 +12,27 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// lapsedUnderACap is a stage whose site may draw 300 W, and did not answer an award of a
+// run that draws 200 W.
+func lapsedUnderACap(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t, "oslo")
+	s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+		{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
+	}})
+	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.wait()
+	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.wait() // nobody answered
+	s.offer("oslo", no("train", protocol.NoRoom))
+	return s
+}
+
 // An accept that comes after its lease stands as long as the job was not sold again. What
 // it is to draw is not given to others meanwhile, or the cap would be passed.
 func TestWhatALateAcceptWouldDrawIsNotGivenToOthers(t *testing.T) {
 	for _, answer := range []protocol.Body{protocol.Accept{Job: "train", Epoch: 1}, protocol.Decline{Job: "train", Epoch: 1}, nil} {
-		s := newStage(t, "oslo")
-		s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
-			{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
-		}})
-		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
-		s.wait()
-		s.offer("oslo", menu("train", s.option(0, time.Hour)))
-		s.wait() // nobody answered
-		s.offer("oslo", no("train", protocol.NoRoom))
+		s := lapsedUnderACap(t)
 		other := s.job()
 		other.ID = "other"
 		s.tell(protocol.Submitter, protocol.Submit{Job: other})
@@ -50,15 +58,7 @@ func TestWhatALateAcceptWouldDrawIsNotGivenToOthers(t *testing.T) {
 
 // How long that is goes by the clock that the lease was said by. Set back, it would be hours.
 func TestWhatALateAcceptWouldDrawIsFreeSoonByAClockThatIsSetBack(t *testing.T) {
-	s := newStage(t, "oslo")
-	s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
-		{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
-	}})
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
-	s.wait()
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
-	s.wait() // nobody answered
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s := lapsedUnderACap(t)
 	s.now = s.now.Add(-30 * time.Minute)
 	other := s.job()
 	other.ID, other.Arrival = "other", s.now
