@@ -42,11 +42,10 @@ func (d *Desk) Handler() http.Handler {
 	return here(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, patience, `{"error":"desk: no answer in time; try again"}`)))
 }
 
-// here lets pass what this machine asks. A page elsewhere whose name was pointed
-// here is known by the host that it asks for.
+// here lets pass what this machine asks, and tells others so as programs read it.
 func here(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, own := local.Host(r.Host); !own || !local.From(r.RemoteAddr) {
+		if !local.Asks(r) {
 			fail(w, http.StatusForbidden, errors.New("desk: only this machine is served, under its own name"))
 			return
 		}

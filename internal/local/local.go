@@ -28,11 +28,17 @@ func From(remote string) bool {
 	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
+// Asks reports whether a request comes from this machine, under its own name.
+func Asks(r *http.Request) bool {
+	_, own := Host(r.Host)
+	return own && From(r.RemoteAddr)
+}
+
 // Only lets pass what this machine asks under its own name, of handlers that tell
 // whoever asks.
 func Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, own := Host(r.Host); !own || !From(r.RemoteAddr) {
+		if !Asks(r) {
 			http.Error(w, "only this machine is served, under its own name", http.StatusForbidden)
 			return
 		}
