@@ -67,16 +67,16 @@ func load(file string) (config, error) {
 		return c, fmt.Errorf("cluster-agent: %s: want either kubernetes, for a real cluster, or simulate; a hub without GPUs has queue alone", file)
 	}
 	if c.Queue != nil && c.Simulate != nil {
-		return c, fmt.Errorf("cluster-agent: %s: queue needs a real cluster; it does not go with simulate", file)
+		return c, p.Fault([]string{"queue"}, "needs a real cluster; it does not go with simulate")
 	}
 	if c.Queue != nil && c.Cluster != nil && (c.Queue.Kubeconfig != "" || len(c.Queue.Namespaces) > 0) {
 		return c, p.Fault([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
 	}
 	if c.Cluster != nil && c.Grid == nil {
-		return c, fmt.Errorf("cluster-agent: %s: kubernetes needs grid: say what the site's energy costs", file)
+		return c, p.Fault([]string{"kubernetes"}, "needs grid beside it: say what the site's energy costs")
 	}
 	if c.Grid != nil && c.Cluster == nil && c.Simulate == nil {
-		return c, fmt.Errorf("cluster-agent: %s: grid: a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster", file)
+		return c, p.Fault([]string{"grid"}, "a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster")
 	}
 	dir := filepath.Dir(file)
 	if c.Grid != nil {

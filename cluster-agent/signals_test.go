@@ -48,16 +48,22 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 	}
 }
 
-// A hub has no energy: sources that nobody would read are refused, not passed over.
-func TestAHubTakesNoGrid(t *testing.T) {
+// Sections that do not go together are refused with their line, not passed over: a hub
+// has no energy, a cluster has, and a scenario has no queue.
+func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
-	for grid, want := range map[string]string{"": "", "grid: {price: 70, carbon: 400}\n": "agent.yaml: grid: a hub that has queue alone"} {
-		text := "site: hub\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\nqueue: {kueue: {}}\n" + grid
+	for sections, want := range map[string]string{
+		"queue: {kueue: {}}\n":                                            "",
+		"queue: {kueue: {}}\ngrid: {price: 70, carbon: 400}\n":            "agent.yaml:5: grid: a hub that has queue alone",
+		"kubernetes: {sharing: dra}\n":                                    "agent.yaml:4: kubernetes: needs grid",
+		"simulate: {scenario: six-regions, as: hydro-north}\nqueue: {}\n": "agent.yaml:5: queue: needs a real cluster",
+	} {
+		text := "site: hub\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\n" + sections
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := load(file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("queue alone with %q: %v; want %q", grid, err, want)
+			t.Errorf("%q: %v; want %q", sections, err, want)
 		}
 	}
 }
