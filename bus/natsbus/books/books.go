@@ -35,7 +35,7 @@ import (
 
 // Config says how books are kept. The zero of a field is its default.
 type Config struct {
-	Replicas int           // servers that hold a copy; default 1
+	Replicas int           // servers that hold a copy; default as many as do, or 1
 	Lease    time.Duration // a writer silent for so long is taken to be gone; at least 1s; default 2s
 	Keep     time.Duration // for how long entries stay that a summary covers; default 2160h
 	Log      *slog.Logger  // nil is silence
@@ -65,9 +65,6 @@ const (
 // Open opens the books of who on the server of hub, and makes them if there are
 // none. The server needs JetStream.
 func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config) (*Books, error) {
-	if cfg.Replicas == 0 {
-		cfg.Replicas = 1
-	}
 	if cfg.Lease == 0 {
 		cfg.Lease = 2 * time.Second
 	}
@@ -105,22 +102,26 @@ func (b *Books) open(ctx context.Context) (err error) {
 	if b.js, err = jetstream.New(b.conn); err != nil {
 		return err
 	}
+	replicas := max(b.cfg.Replicas, 1)
+	if was, err := b.js.Stream(ctx, streamName); err == nil && b.cfg.Replicas == 0 {
+		replicas = was.CachedInfo().Config.Replicas
+	}
 	b.stream, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: streamName, Subjects: []string{natsbus.BooksSubject}, Storage: jetstream.FileStorage, Replicas: b.cfg.Replicas,
+		Name: streamName, Subjects: []string{natsbus.BooksSubject}, Storage: jetstream.FileStorage, Replicas: replicas,
 		DenyDelete: true, Description: "facts of the Gridbid coordinator",
 	})
 	if err != nil {
 		return err
 	}
 	b.sums, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: summaryName, Subjects: []string{natsbus.SummarySubject}, Storage: jetstream.FileStorage, Replicas: b.cfg.Replicas,
+		Name: summaryName, Subjects: []string{natsbus.SummarySubject}, Storage: jetstream.FileStorage, Replicas: replicas,
 		DenyDelete: true, Description: "what is left of older facts of the Gridbid coordinator",
 	})
 	if err != nil {
 		return err
 	}
 	b.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: natsbus.BooksBucket, History: 1, Replicas: b.cfg.Replicas, Storage: jetstream.MemoryStorage,
+		Bucket: natsbus.BooksBucket, History: 1, Replicas: replicas, Storage: jetstream.MemoryStorage,
 		LimitMarkerTTL: time.Second, Description: "who coordinates",
 	})
 	return err

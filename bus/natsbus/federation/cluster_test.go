@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
@@ -38,18 +39,26 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 	chief, _ := s.raw("", "coordinator")
 	js, err := jetstream.New(chief)
 	s.must(err)
-	var stream jetstream.Stream
-	s.until("the cluster has a leader", func() bool {
-		stream, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "BOOKS", Subjects: []string{"gridbid.books"}, Replicas: 3})
-		return err == nil
-	})
-	s.until("the stream takes a fact", func() bool {
-		_, err = js.Publish(t.Context(), "gridbid.books", []byte("a fact"))
-		return err == nil
-	})
-	if info := stream.CachedInfo(); info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
-		t.Errorf("the stream stands at %+v", info.Cluster)
+	for _, asked := range []int{3, 0} { // who does not say how many copies takes none away
+		s.until("the books are open", func() bool {
+			kept, err := books.Open(t.Context(), s.open("coordinator"), protocol.Coordinator, books.Config{Replicas: asked})
+			if err == nil {
+				kept.Close()
+			}
+			return err == nil
+		})
+		for _, name := range []string{"GRIDBID", "GRIDBID_SUMMARY", "KV_" + natsbus.BooksBucket} {
+			stream, err := js.Stream(t.Context(), name)
+			s.must(err)
+			if info := stream.CachedInfo(); info.Config.Replicas != 3 || info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
+				t.Errorf("opened for %d copies, %s stands at %d, %+v", asked, name, info.Config.Replicas, info.Cluster)
+			}
+		}
 	}
+	s.until("the books take a fact", func() bool {
+		_, err = js.Publish(t.Context(), natsbus.BooksSubject, []byte("a fact"))
+		return err == nil
+	})
 	agent := s.join(s.open("oslo"), oslo)
 	coordinator := s.join(servers[1], protocol.Coordinator)
 	s.until("a word crosses the cluster", func() bool {
@@ -63,7 +72,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 		defer again.Close()
 		js, err := jetstream.New(again)
 		s.must(err)
-		_, err = js.Publish(t.Context(), "gridbid.books", []byte("another"))
+		_, err = js.Publish(t.Context(), natsbus.BooksSubject, []byte("another"))
 		return err == nil
 	})
 }
