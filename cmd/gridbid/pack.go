@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,18 +100,19 @@ func runPack(f packFlags, out, progress io.Writer) error {
 
 // parsePolicies reads names; "all" is every policy.
 func parsePolicies(names []string) (out []fgd.Policy, err error) {
-	seen := map[fgd.Policy]bool{}
 	for _, name := range names {
-		if name == "all" {
-			return fgd.Policies(), nil
+		some := fgd.Policies()
+		if name = strings.TrimSpace(name); name != "all" {
+			p, err := fgd.ParsePolicy(name)
+			if err != nil {
+				return nil, err
+			}
+			some = []fgd.Policy{p}
 		}
-		p, err := fgd.ParsePolicy(strings.TrimSpace(name))
-		if err != nil {
-			return nil, err
-		}
-		if !seen[p] {
-			seen[p] = true
-			out = append(out, p)
+		for _, p := range some {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
 		}
 	}
 	if len(out) == 0 {

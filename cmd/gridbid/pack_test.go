@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/cluster-agent/fgd"
 )
 
 const (
@@ -100,6 +102,16 @@ func TestPackSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("pack %s = %v; want an error with %q", tc.args, err, tc.want)
 			}
 		})
+	}
+}
+
+// A name that nobody has is told of whatever it stands beside.
+func TestAllPoliciesAreNoMoreThanThereAre(t *testing.T) {
+	if all, err := parsePolicies([]string{"fgd", "all", " fgd"}); err != nil || len(all) != len(fgd.Policies()) {
+		t.Errorf("all and one of them are %v, %v", all, err)
+	}
+	if all, err := parsePolicies([]string{"all", "bogus"}); err == nil {
+		t.Errorf("all and bogus are %v", all)
 	}
 }
 
