@@ -97,7 +97,7 @@ func TestARunThatIsStoppedSaysSoOnAnyBus(t *testing.T) {
 func TestAScenarioWithAJobTwiceIsRefused(t *testing.T) {
 	s := small(3)
 	s.Jobs[2].ID = s.Jobs[0].ID
-	if _, err := Set(s, Auction, Forecasts); err == nil || !strings.Contains(err.Error(), "job-0000") {
+	if _, err := Set(s, Auction); err == nil || !strings.Contains(err.Error(), "job-0000") {
 		t.Errorf("error %v, want one that names the job", err)
 	}
 }

@@ -71,11 +71,11 @@ func TestMovedGridsAreForetoldLaterToo(t *testing.T) {
 func TestServicesAreHeardUnlessSitesGoByTheirOwn(t *testing.T) {
 	sums := map[string][]byte{}
 	for name, run := range map[string]struct {
-		s       script.Scenario
-		signals Signals
-	}{"plain": {small(20), Forecasts}, "deaf": {foretold(small(20)), Own}, "heard": {foretold(small(20)), Forecasts}} {
+		s      script.Scenario
+		policy string
+	}{"plain": {small(20), Auction}, "deaf": {foretold(small(20)), "auction/own"}, "heard": {foretold(small(20)), Auction}} {
 		sum := sha256.New()
-		_, err := Play(t.Context(), run.s, Auction, new(membus.Hub), Options{Signals: run.signals, Record: func(m protocol.Message) error {
+		_, err := Play(t.Context(), run.s, run.policy, new(membus.Hub), Options{Record: func(m protocol.Message) error {
 			b, err := protocol.Encode(m)
 			sum.Write(b)
 			return err

@@ -49,7 +49,7 @@ func TestAllPartiesKeepThePromisesOfAMachine(t *testing.T) {
 	s := small(20)
 	for _, policy := range []string{Auction, "carbon-threshold", "k8s-least-allocated"} {
 		once, _ := told(t, s, policy, new(membus.Hub))
-		st, err := Set(s, policy, Forecasts)
+		st, err := Set(s, policy)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,6 @@ import (
 
 // Options say how to play. Functions that are nil are not called.
 type Options struct {
-	Signals  Signals                            // what sites know ahead of time
 	Advice   market.Advice                      // when the judge is asked
 	Judge    bus.Machine                        // nil: there is none, and what is asked gets no answer
 	Policy   protocol.Policy                    // of the operators, in force from the start
@@ -28,6 +27,9 @@ type Options struct {
 	Wall     func() time.Duration               // since some fixed moment; nil: figures say 0
 }
 
+// ErrLate is a run whose jobs have not all ended two weeks after it was over.
+var ErrLate = replay.ErrLate
+
 // A Result is what came of a scenario under a policy.
 type Result struct {
 	Totals record.Totals // zero of a run that did not come to its end
@@ -35,7 +37,7 @@ type Result struct {
 	Counts map[string]int // what the market did not read, by reason
 }
 
-// Play replays a scenario under a policy on a hub, and checks the record: a run
+// Play replays a scenario under a policy on a hub, as Named reads one, and checks the record: a run
 // that does not add up is an error, together with its result.
 func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
 	st, err := set(s, policy, o)

@@ -3,13 +3,15 @@ package scenarios_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// A scenario may name every policy that there is, and no other.
+// A scenario may name every policy that there is, the auction with all that its sites
+// may know, and no other.
 func TestTheSchemaNamesEveryPolicy(t *testing.T) {
 	var schema struct {
 		Properties struct {
@@ -21,8 +23,42 @@ func TestTheSchemaNamesEveryPolicy(t *testing.T) {
 	if err := json.Unmarshal([]byte(script.Schema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	got, want := slices.Sorted(slices.Values(schema.Properties.Policies.Items.Enum)), slices.Sorted(slices.Values(scenarios.Policies()))
+	all := slices.DeleteFunc(scenarios.Names(), func(name string) bool {
+		return strings.Contains(name, "/") && !strings.HasPrefix(name, scenarios.Auction+"/")
+	})
+	got, want := slices.Sorted(slices.Values(schema.Properties.Policies.Items.Enum)), slices.Sorted(slices.Values(all))
 	if !slices.Equal(got, want) {
 		t.Errorf("the schema of scenarios names %v; there are %v", got, want)
+	}
+}
+
+// Names go in as people write them, and come out as tables have them.
+func TestAPolicysNameMaySayWhatSitesKnow(t *testing.T) {
+	for text, want := range map[string]string{
+		"auction": "auction", "auction/forecast": "auction", "auction/": "auction", "auction/perfect": "auction/perfect", "gaia/none": "gaia/none",
+		"luck": "", "": "", "luck/perfect": "", "auction/luck": "", "auction/perfect/none": "", "/perfect": "",
+	} {
+		got, err := scenarios.Named(text)
+		if (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// Every table has the auction with perfect forecasts, with the usual ones and with
+// none, and rules that pause only where something can be paused.
+func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
+	plain, err := script.Load(script.Default, script.Options{MaxJobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := scenarios.Usual(plain); !slices.Equal(got[:5], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction-now"}) || slices.Contains(got, "suspend-resume") {
+		t.Errorf("usual are %v", got)
+	}
+	pausable := plain
+	pausable.Jobs = slices.Clone(plain.Jobs)
+	pausable.Jobs[0].Pause = 1
+	if got := scenarios.Usual(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.Policies())+3 {
+		t.Errorf("where jobs can be paused usual are %v", got)
 	}
 }

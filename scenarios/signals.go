@@ -23,6 +23,9 @@ const (
 	NoneAhead Signals = "none"    // nothing: they take this hour to last
 )
 
+// kinds are all there are, the usual one first.
+var kinds = []Signals{Forecasts, Own, Perfect, Wrong, NoneAhead}
+
 // A line is a series, with when its values are said.
 type line struct {
 	series grid.Series

@@ -21,36 +21,12 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/fleet"
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/cluster-agent/power"
-	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/baseline"
 	"github.com/gridbid/gridbid/scenarios/script"
 	"github.com/gridbid/gridbid/scenarios/world"
 )
-
-// Names of our own policies.
-const (
-	Auction    = "auction"
-	AuctionNow = "auction-now" // the same costs and clearing, without a choice of time
-)
-
-// Policies returns the names of all policies, ours first.
-func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
-
-// Usual returns the policies to compare on some scenarios: all of them, but for
-// those that pause jobs where no job can be paused. There they do what
-// carbon-threshold and wait-awhile do.
-func Usual(of ...script.Scenario) []string {
-	names := Policies()
-	if slices.ContainsFunc(of, func(s script.Scenario) bool {
-		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
-	}) {
-		return names
-	}
-	return slices.DeleteFunc(names, func(n string) bool { return n == baseline.SuspendResume || n == baseline.WaitInterrupting })
-}
 
 // A Stage is the parties of a scenario, ready to be replayed.
 type Stage struct {
@@ -77,15 +53,14 @@ func Metered(s script.Scenario) protocol.Time { return s.End.Add(metered).Ceil(t
 const noise = 50
 
 // Set sets the stage of a scenario under a policy.
-func Set(s script.Scenario, policy string, signals Signals) (*Stage, error) {
-	return set(s, policy, Options{Signals: signals})
-}
+func Set(s script.Scenario, policy string) (*Stage, error) { return set(s, policy, Options{}) }
 
 func set(s script.Scenario, policy string, o Options) (*Stage, error) {
-	rule, habit, body, err := conduct(policy, s.Seed)
+	policy, signals, err := parse(policy)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("scenarios: %w", err)
 	}
+	rule, habit, body := conduct(policy, s.Seed)
 	seen := make(map[protocol.JobID]bool, len(s.Jobs))
 	for _, j := range s.Jobs {
 		if seen[j.ID] {
@@ -107,7 +82,7 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 		st.Parties[protocol.Judge] = o.Judge
 	}
 	for _, site := range s.Sites {
-		if err := st.add(site, habit, body, o.Signals); err != nil {
+		if err := st.add(site, habit, body, signals); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -117,30 +92,6 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 // Weights returns the scenario's weights as the market counts them.
 func Weights(s script.Scenario) protocol.Weights {
 	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
-}
-
-// conduct says who decides under a policy, how agents bid, and how a site
-// places jobs. Only the auction's sites have nodes for jobs that cannot wait.
-func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fleet.Config, error) {
-	ours := fleet.Config{Policy: fgd.FGD, Standby: fleet.UsualStandby}
-	switch policy {
-	case Auction:
-		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, ours, nil
-	case AuctionNow:
-		return auction.New(auction.Config{}), agents.Habit{Choose: true}, ours, nil
-	}
-	rule, ok := baseline.New(policy, seed)
-	if !ok {
-		return nil, agents.Habit{}, fleet.Config{}, fmt.Errorf("scenarios: no policy is named %q; there are %q", policy, Policies())
-	}
-	body := fleet.Config{Policy: fgd.FGD}
-	switch policy {
-	case baseline.LeastAllocated:
-		body.Policy = fgd.LeastAllocated
-	case baseline.MostAllocated:
-		body.Policy = fgd.MostAllocated
-	}
-	return rule, agents.Habit{Most: 1}, body, nil
 }
 
 // add puts a site on stage: its agent, its hands and its feed.
@@ -180,10 +131,7 @@ func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, 
 		if !site.Bids.Honest() {
 			return Place{}, nil, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
 		}
-		_, habit, body, err := conduct(Auction, s.Seed)
-		if err != nil {
-			return Place{}, nil, err
-		}
+		_, habit, body := conduct(Auction, s.Seed)
 		site.Signals = hourly(site.Signals)
 		p, err := settle(site, body, Forecasts, s.Seed, start, until)
 		if err != nil {

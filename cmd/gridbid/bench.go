@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,8 +46,10 @@ func newBenchCommand() *cobra.Command {
 		Short: "replay days under policies and compare them with the bound",
 		Long: `Replay every scenario under every policy and seed, and write one table: what each
 came to, and how far it is from what no policy can beat. Without a scenario the
-ten recorded days are run, and with --window those files instead: also several
-after one --window, as a shell spells them out.
+ten recorded days are run, among them a price spike, a wind drought and negative
+prices, and the ordinary one also as each stress day. With --window those files
+are run instead: also several after one --window, as a shell spells them out.
+Stress days have a summary of their own.
 
 A policy may be followed by what its sites know ahead of time: auction/perfect
 (what will be), auction/wrong (off by up to half), auction/none (nothing),
@@ -71,7 +74,7 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` ... of hourly prices and carbon by zone, each a day of its own")
 	fl.BoolVar(&f.fill, "fill", false, "take hours that a window lacks as the hour before, a week at most")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
-	fl.BoolVar(&f.stress, "stress", false, "also run each scenario as stress days: "+fmt.Sprint(bench.Stresses()))
+	fl.BoolVar(&f.stress, "stress", false, "run each day also as stress days: "+fmt.Sprint(bench.Stresses()))
 	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
 	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
 	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
@@ -88,7 +91,7 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 	}
 	entries, err := f.entries(all)
 	if err != nil {
-		return badInput{err}
+		return err
 	}
 	if err := folder(f.out); err != nil { // before the work
 		return badInput{fmt.Errorf("--out: %w", err)}
@@ -99,16 +102,16 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 	}
 	talk := cmd.ErrOrStderr()
 	plan := bench.Plan{
-		Scenarios: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
+		Days: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
 		Say: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
 	}
 	rows, err := bench.Run(cmd.Context(), plan)
-	if f.sweep && err == nil {
-		var more []bench.Row
-		more, err = f.sweeps(cmd, plan)
-		rows = append(rows, more...)
+	endless := errors.Is(err, scenarios.ErrLate)
+	if f.sweep && (err == nil || endless) {
+		more, bad := f.sweeps(cmd, plan)
+		rows, err, endless = append(rows, more...), errors.Join(err, bad), bad == nil || errors.Is(bad, scenarios.ErrLate)
 	}
-	if err != nil { // tables that are there stay: rows of another build could not fill them again
+	if err != nil && !endless { // tables that are there stay: rows of another build could not fill them again
 		if len(rows) > 0 {
 			fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
 		}
@@ -118,34 +121,24 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
-	return bench.Markdown(cmd.OutOrStdout(), rows)
+	return errors.Join(bench.Markdown(cmd.OutOrStdout(), rows), err)
 }
 
 // entries returns what to run: as asked for, or everything.
-func (f *benchFlags) entries(of []script.Scenario) (out []bench.Entry, err error) {
-	names := f.policies
-	if len(names) == 0 {
-		names = slices.Insert(scenarios.Usual(of...), 1, "auction/perfect", "auction/wrong", "auction/none")
-		if slices.ContainsFunc(of, script.Scenario.Foretold) {
-			names = slices.Insert(names, 1, "auction/own")
-		}
+func (f *benchFlags) entries(days []bench.Day) ([]string, error) {
+	if len(f.policies) > 0 {
+		return named("--policies", f.policies)
 	}
-	for _, name := range names {
-		e, err := bench.ParseEntry(name)
-		if err != nil {
-			return nil, fmt.Errorf("--policies: %w", err)
-		}
-		if slices.Contains(out, e) {
-			return nil, fmt.Errorf("--policies: %s is named twice", name)
-		}
-		out = append(out, e)
+	var of []script.Scenario
+	for _, d := range days {
+		of = append(of, d.Scenario)
 	}
-	return out, nil
+	return scenarios.Usual(of...), nil
 }
 
-// load reads the scenarios: named ones, windows, or the recorded days; each
-// with every seed, and as every stress day if asked for.
-func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
+// load reads the days: named ones, windows, or the recorded ones; each with every
+// seed, and as every stress day if asked for, as the ordinary one of those is anyway.
+func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	seeds := []*uint64{nil}
 	if len(f.seeds) > 0 {
 		seeds = nil
@@ -155,6 +148,7 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		seeds = append(seeds, &seed)
 	}
 	names, windows := args, f.windows
+	stressed := func(day string) bool { return f.stress }
 	if len(windows) > 0 {
 		names = nil
 		for _, a := range args {
@@ -166,6 +160,7 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 		}
 	} else if len(names) == 0 {
 		names = slices.DeleteFunc(script.List(), func(n string) bool { return n == script.Default })
+		stressed = func(day string) bool { return f.stress || day == "ordinary-2022-04-13" }
 	}
 	add := func(s script.Scenario, err error) error {
 		if err != nil {
@@ -179,8 +174,8 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 				return fmt.Errorf("bench: two scenarios are called %s: give one of them another name; that of a window is its file's", s.Name)
 			}
 		}
-		out = append(out, s)
-		if !f.stress {
+		out = append(out, bench.Day{Scenario: s})
+		if !stressed(s.Name) {
 			return nil
 		}
 		for _, kind := range bench.Stresses() {
@@ -211,11 +206,13 @@ func (f *benchFlags) load(args []string) (out []script.Scenario, err error) {
 
 // sweeps runs auction at other weights.
 func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, error) {
-	days := p.Scenarios
+	days := p.Days
 	p.Sweep = true
-	p.Scenarios, p.Entries = nil, []bench.Entry{{Policy: scenarios.Auction}}
-	for _, s := range days {
-		p.Scenarios = append(p.Scenarios, bench.Sweep(s)...)
+	p.Days, p.Entries = nil, []string{scenarios.Auction}
+	for _, d := range days {
+		for _, s := range bench.Sweep(d.Scenario) {
+			p.Days = append(p.Days, bench.Day{Scenario: s, Stress: d.Stress})
+		}
 	}
 	return bench.Run(cmd.Context(), p)
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/bench"
 )
 
@@ -52,6 +55,39 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 	for _, r := range all.Rows {
 		if r.Gap < 0 || r.IdleGap < 0 || r.BoundUSD <= 0 {
 			t.Errorf("%s beats the bound: %+v", r.Entry, r)
+		}
+	}
+}
+
+// Where nobody names a day the ordinary one is put to every stress.
+func TestBenchDaysHasDaysOfStress(t *testing.T) {
+	const data = "../../../shared/data"
+	if _, err := os.Stat(data); err != nil {
+		t.Skipf("recorded data is not here: %v", err)
+	}
+	days := func(f benchFlags, args ...string) (stress []string) {
+		t.Helper()
+		f.data, f.jobs = data, 5
+		all, err := f.load(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range all {
+			if stress = append(stress, d.Stress); d.Stress != "" && d.Name != "ordinary-2022-04-13-"+d.Stress {
+				t.Errorf("a stress day is %s (%s)", d.Name, d.Stress)
+			}
+		}
+		slices.Sort(stress)
+		return slices.DeleteFunc(stress, func(kind string) bool { return kind == "" })
+	}
+	ordinary, all := "real-days/ordinary_2022-04-13", []string{"drought", "liar", "negative", "outage", "spike"}
+	for what, got := range map[string][2][]string{
+		"by default":     {days(benchFlags{}), all},
+		"of a named day": {days(benchFlags{}, ordinary), nil},
+		"with --stress":  {days(benchFlags{stress: true}, ordinary), all},
+	} {
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%s stress is %q; want %q", what, got[0], got[1])
 		}
 	}
 }
@@ -110,6 +146,33 @@ func TestBenchDaysThatAreGivenUpLeaveTheTables(t *testing.T) {
 	}
 	if after, err := os.ReadFile(table); err != nil || string(after) != string(before) {
 		t.Errorf("the table is now, %v:\n%s", err, after)
+	}
+}
+
+// A rule that cannot get a day done leaves out its row, and nobody else's.
+func TestBenchDaysGoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
+	dir := t.TempDir()
+	trace := "job_id,submit_s,duration_s,gpus,vc\n"
+	for i := range 60 {
+		trace += fmt.Sprintf("job-%d,%d,86400,1,v\n", i, i)
+	}
+	day := `name: crowd
+start: 2026-01-02T00:00:00Z
+sites:
+- {name: one, region: {price: {mean: 50, swing: 9}, carbon: {mean: 9, swing: 1}, match: 0}, fleet: [{count: 1, model: V100, gpus: 1, cpu: 64, memory: 512}]}
+- {name: many, region: {price: {mean: 50, swing: 9}, carbon: {mean: 9, swing: 1}, match: 0}, fleet: [{count: 8, model: V100, gpus: 8, cpu: 64, memory: 512}]}
+jobs: {trace: jobs.csv, from: 0, resident: 0}
+`
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "jobs.csv"), []byte(trace), 0o644), os.WriteFile(filepath.Join(dir, "crowd.yaml"), []byte(day), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	out, talk, err := execute(newBenchCommand(), "days", filepath.Join(dir, "crowd.yaml"), "--steps", "5", "--out", filepath.Join(dir, "out"), "--policies", "home-fifo,k8s-least-allocated")
+	if !errors.Is(err, scenarios.ErrLate) || !strings.Contains(err.Error(), "under home-fifo") {
+		t.Fatalf("%v\n%s", err, talk)
+	}
+	table, err := os.ReadFile(filepath.Join(dir, "out", "table.md"))
+	if err != nil || string(table) != out || strings.Contains(out, "| home-fifo") || !strings.Contains(out, "| k8s-least-allocated") {
+		t.Errorf("%v, printed\n%s\nwritten\n%s", err, out, table)
 	}
 }
 

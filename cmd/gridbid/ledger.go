@@ -18,14 +18,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// lastRun is where a replay leaves its ledgers unless told otherwise.
-const lastRun = ".gridbid/last"
+const (
+	lastRun      = ".gridbid/last" // where a replay leaves its ledgers unless told otherwise
+	ledgerSuffix = ".ledger"
+)
 
 // ledgers names the policies whose ledgers lie in a folder, sorted.
 func ledgers(dir string) (policies []string, err error) {
 	files, err := os.ReadDir(dir)
 	for _, file := range files {
-		if policy, ok := strings.CutSuffix(file.Name(), ".ledger"); ok {
+		if policy, ok := strings.CutSuffix(file.Name(), ledgerSuffix); ok {
 			policies = append(policies, policy)
 		}
 	}
@@ -48,10 +50,17 @@ func findLedger(dir, policy string) (string, error) {
 			policy = names[0]
 		}
 	}
-	if !slices.Contains(names, policy) {
+	file := ledgerFile(dir, policy)
+	if !slices.Contains(names, strings.TrimSuffix(filepath.Base(file), ledgerSuffix)) {
 		return "", fmt.Errorf("no ledger of policy %q in %s: --policy takes %s", policy, dir, strings.Join(names, ", "))
 	}
-	return filepath.Join(dir, policy+".ledger"), nil
+	return file, nil
+}
+
+// ledgerFile is where in a folder a policy's ledger lies: that of auction/perfect is
+// auction-perfect.ledger.
+func ledgerFile(dir, policy string) string {
+	return filepath.Join(dir, strings.ReplaceAll(policy, "/", "-")+ledgerSuffix)
 }
 
 // readLedger calls each with every message of a ledger, "-" being standard
@@ -131,9 +140,6 @@ func (f ledgerFlag) of(args []string) (string, error) {
 }
 
 func (f ledgerFlag) path() (string, error) {
-	if strings.ContainsAny(f.policy, `/\`) {
-		return "", badInput{fmt.Errorf("policy %q: want a name, not a path", f.policy)}
-	}
 	if _, err := os.Stat(f.run); err != nil {
 		return "", badInput{fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)}
 	}

@@ -68,7 +68,7 @@ with --verdicts LEDGER the same run comes again without the model.`,
 	f.source.flags(cmd)
 	f.adviceFlags.flags(cmd, "")
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+" (default: the scenario's)")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+"; with /perfect, /wrong, /none or /own after one, of what its sites know ahead (default: the scenario's)")
 	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")
 	fl.StringVar(&f.run, "run", lastRun, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
@@ -170,15 +170,22 @@ func (f *replayFlags) choose(s script.Scenario) ([]string, error) {
 	if len(names) == 0 {
 		names = scenarios.Usual(s)
 	}
-	for i, n := range names {
-		if !slices.Contains(scenarios.Policies(), n) {
-			return nil, badInput{fmt.Errorf("--policy: no policy is named %q; there are %s", n, strings.Join(scenarios.Policies(), ", "))}
+	return named("--policy", names)
+}
+
+// named reads the names of policies, none of them twice.
+func named(flag string, names []string) (out []string, err error) {
+	for _, text := range names {
+		name, err := scenarios.Named(text)
+		if err != nil {
+			return nil, badInput{fmt.Errorf("%s: %w", flag, err)}
 		}
-		if slices.Contains(names[:i], n) {
-			return nil, badInput{fmt.Errorf("--policy: %s is named twice", n)}
+		if slices.Contains(out, name) {
+			return nil, badInput{fmt.Errorf("%s: %s is named twice", flag, text)}
 		}
+		out = append(out, name)
 	}
-	return names, nil
+	return out, nil
 }
 
 // play replays one policy and writes its ledger.
@@ -188,7 +195,7 @@ func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := journal.Create(filepath.Join(f.run, policy+".ledger"), headed(map[string]string{
+	ledger, err := journal.Create(ledgerFile(f.run, policy), headed(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
 	}, f.advice))
@@ -312,8 +319,8 @@ func clearRun(dir string) error {
 // ofRun returns the files that a run may leave in its folder.
 func ofRun(dir string) []string {
 	files := []string{filepath.Join(dir, "totals.json")}
-	for _, policy := range scenarios.Policies() {
-		files = append(files, filepath.Join(dir, policy+".ledger"))
+	for _, policy := range scenarios.Names() {
+		files = append(files, ledgerFile(dir, policy))
 	}
 	return files
 }

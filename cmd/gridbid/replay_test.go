@@ -2,13 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/coordinator/record"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/script"
 )
@@ -77,6 +82,46 @@ func TestARunLiesInAFolderOfAnyName(t *testing.T) {
 	}
 	if out, _, err := execute(newTapCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
 		t.Errorf("tap: %v\n%s", err, out)
+	}
+}
+
+// What sites know is part of a policy's name, from the flag to the ledger: who plays a
+// ledger again plays it by what its sites knew.
+func TestAReplayMayTellSitesMoreThanIsUsual(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("day", 0o700), os.WriteFile(filepath.Join("day", "scenario.yaml"), []byte(`name: day
+start: 2022-04-13T00:00:00Z
+sites:
+  - name: oslo
+    region: {price: {mean: 50, swing: 90}, carbon: {mean: 300, swing: 220}, match: 0.1}
+    fleet: [{count: 2, model: T4, gpus: 4, cpu: 16, memory: 64}]
+  - name: graz
+    region: {price: {mean: 60, swing: 90}, carbon: {mean: 300, swing: 220}, match: 0.1}
+    fleet: [{count: 2, model: T4, gpus: 4, cpu: 16, memory: 64}]
+jobs: {count: 40, deferrable: 1}
+`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	out, talk, err := execute(newReplayCommand(), "day", "--policy", "auction/forecast,auction/perfect", "--bus", "mem", "--json", "-")
+	var all []record.Totals
+	if bad := json.Unmarshal([]byte(out), &all); err != nil || bad != nil || len(all) != 2 || all[0].Policy != "auction" || all[1].Policy != "auction/perfect" || all[0].JobsUSD == all[1].JobsUSD {
+		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, talk)
+	}
+	for i, flag := range []string{"auction", "auction/perfect"} {
+		path, err := ledgerFlag{run: lastRun, policy: flag}.path()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := stageOf(t.Context(), path, io.Discard).Play(chat.Day{Carbon: -1})
+		if err != nil || again.Totals.Policy != flag || again.Totals.JobsUSD != all[i].JobsUSD {
+			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
+		}
+	}
+	if _, talk, err := execute(newReplayCommand(), "day", "--policy", "gaia/none", "--bus", "mem", "--no-bound"); err != nil {
+		t.Fatalf("%v\n%s", err, talk)
+	}
+	if left, err := ledgers(lastRun); err != nil || !slices.Equal(left, []string{"gaia-none"}) {
+		t.Errorf("the next run leaves %q, %v; want its own ledger alone", left, err)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{"two ledgers and no auction want a choice", []string{"train-1", "--run", two}, "--policy takes home-fifo, random"},
 		{"an empty folder wants a replay", []string{"train-1", "--run", empty}, "gridbid replay"},
 		{"no folder wants a replay", []string{"train-1", "--run", filepath.Join(empty, "none")}, "gridbid replay"},
-		{"a policy is not a path", []string{"train-1", "--run", two, "--policy", "../random"}, "not a path"},
+		{"a policy is not a path", []string{"train-1", "--run", two, "--policy", "../random"}, "--policy takes home-fifo, random"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := execute(newWhyCommand(), tc.args...)

@@ -87,13 +87,19 @@ func TestReadingsCanBeAsked(t *testing.T) {
 }
 
 func TestPoliciesThatWereReplayedAreCompared(t *testing.T) {
-	l := New([]record.Totals{{Policy: "auction", CarbonKg: 1.5}, {Policy: "home-fifo", CarbonKg: 2.25}, {Policy: "random", CarbonKg: 9}})
+	l := New([]record.Totals{{Policy: "auction", CarbonKg: 1.5}, {Policy: "auction/perfect"}, {Policy: "home-fifo", CarbonKg: 2.25}, {Policy: "random", CarbonKg: 9}})
 	for _, m := range day().said {
 		l.Add(m)
 	}
 	a := l.Ask("compare auction and home-fifo")
 	if a.Kind != "answer" || len(a.Table.Rows) != 2 || a.Figures[2].Value != 1_500_000 {
 		t.Errorf("compare = %s %q %+v", a.Kind, a.Text, a.Figures)
+	}
+	if strings.Contains(strings.Join(a.Text, " "), "slash") {
+		t.Errorf("a slash that no policy has is told of: %q", a.Text)
+	}
+	if a := l.Ask("compare auction/perfect with home-fifo"); len(a.Table.Rows) != 2 || !strings.Contains(strings.Join(a.Text, " "), "slash") {
+		t.Errorf("compared with what is known ahead: %q %+v", a.Text, a.Table)
 	}
 	if a := l.Ask("compare greedy and auction"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "home-fifo") {
 		t.Errorf("compare with what was not replayed = %s %q", a.Kind, a.Text)

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/narrate"
 	"github.com/gridbid/gridbid/coordinator/phrase"
@@ -282,6 +283,9 @@ func (l *Log) policies(q question.Query, a *Answer) {
 		a.say("One policy; idle draw of the sites is included. To compare, replay several: `gridbid replay --policy auction,home-fifo`.")
 	default:
 		a.say("The same jobs under each policy; idle draw of the sites is included.")
+		if slices.ContainsFunc(totals, func(t record.Totals) bool { return !t.Usual() }) {
+			a.say("After a slash stands what sites knew ahead of time, where it was not the usual.")
+		}
 	}
 }
 

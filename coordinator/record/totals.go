@@ -3,6 +3,7 @@ package record
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -29,7 +30,7 @@ type Totals struct {
 	Schema   int    `json:"schema"`
 	Scenario string `json:"scenario"`
 	Seed     uint64 `json:"seed"`
-	Policy   string `json:"policy"`
+	Policy   string `json:"policy"` // and, after a slash, what sites knew ahead, unless that was the usual
 
 	Jobs     int `json:"jobs"`     // submitted
 	Placed   int `json:"placed"`   // launched
@@ -77,6 +78,10 @@ type Totals struct {
 	Messages  int     `json:"messages"`
 	WallS     float64 `json:"wall_s"`
 }
+
+// Usual reports whether the sites of the run knew of their grids what sites know.
+// Where they knew more, or less, the run is there to compare with, and no rival.
+func (t Totals) Usual() bool { return !strings.Contains(t.Policy, "/") }
 
 // A Spread says how a figure is spread over jobs. Percentiles are the smallest
 // value that so large a part of the jobs does not pass. Without jobs all are 0.

@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,50 +20,16 @@ import (
 	"github.com/gridbid/gridbid/scenarios/script"
 )
 
-// A Plan is what to run: every entry on every scenario.
+// A Plan is what to run: every entry on every day.
 type Plan struct {
-	Scenarios []script.Scenario
-	Entries   []Entry
-	Steps     int    // of the search for bounds; default 200
-	Program   string // names the build, so that rows of another are run again
-	Dir       string // where rows are kept and tables written
-	Sweep     bool   // the scenarios differ by weights alone: for the trade-off, not for the summary
+	Days    []Day
+	Entries []string // policies, as scenarios.Named reads them
+	Steps   int      // of the search for bounds; default 200
+	Program string   // names the build, so that rows of another are run again
+	Dir     string   // where rows are kept and tables written
+	Sweep   bool     // the days differ by weights alone: for the trade-off, not for the summary
 
 	Say func(format string, args ...any) // told of progress; nil: nobody is
-}
-
-// An Entry is a policy with what its sites know ahead of time.
-type Entry struct {
-	Policy  string
-	Signals scenarios.Signals
-}
-
-// ParseEntry reads "policy" or "policy/signals".
-func ParseEntry(text string) (Entry, error) {
-	name, signals, _ := strings.Cut(text, "/")
-	e := Entry{Policy: name, Signals: scenarios.Signals(signals)}
-	if signals == "forecast" {
-		e.Signals = scenarios.Forecasts
-	}
-	known := false
-	for _, p := range scenarios.Policies() {
-		known = known || p == name
-	}
-	switch {
-	case !known:
-		return e, fmt.Errorf("bench: no policy is named %q; there are %s", name, strings.Join(scenarios.Policies(), ", "))
-	case !slices.Contains([]scenarios.Signals{scenarios.Forecasts, scenarios.Own, scenarios.Perfect, scenarios.Wrong, scenarios.NoneAhead}, e.Signals):
-		return e, fmt.Errorf("bench: no signals are named %q; there are forecast, own, perfect, wrong, none", signals)
-	}
-	return e, nil
-}
-
-// String returns the entry as ParseEntry reads it.
-func (e Entry) String() string {
-	if e.Signals == scenarios.Forecasts {
-		return e.Policy
-	}
-	return e.Policy + "/" + string(e.Signals)
 }
 
 // A Row is one replay.
@@ -75,7 +41,8 @@ type Row struct {
 	KappaUSD float64 `json:"kappa_usd"` // per tonne
 	DelayUSD float64 `json:"delay_usd"` // per GPU-hour waited by who cannot
 	Sweep    bool    `json:"sweep,omitempty"`
-	Load     float64 `json:"load"` // GPU-hours asked for over GPU-hours there are
+	Stress   string  `json:"stress,omitempty"` // that the day was put to
+	Load     float64 `json:"load"`             // GPU-hours asked for over GPU-hours there are
 
 	JobsUSD     float64 `json:"jobs_usd"` // objective of the jobs alone, idle draw left out
 	BoundUSD    float64 `json:"bound_usd"`
@@ -94,8 +61,10 @@ type pair struct {
 	Idle float64 `json:"idle_usd"`
 }
 
-// Run runs what is missing of a plan and returns all rows, by scenario, then by
-// entry. With an error it returns those that it has.
+// Run runs what is missing of a plan and returns all rows, by day, then by
+// entry. With an error it returns those that it has; a run that does not end, for it
+// has too many jobs for its fleets, leaves out its own row and is told of at the end,
+// by an error that is a scenarios.ErrLate.
 func Run(ctx context.Context, p Plan) ([]Row, error) {
 	if p.Say == nil {
 		p.Say = func(string, ...any) {}
@@ -105,21 +74,28 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 	}
 	var rows []Row
 	n := 0
-	for _, s := range p.Scenarios {
-		floor, err := p.bounds(ctx, s)
+	var endless []error
+	for _, d := range p.Days {
+		floor, err := p.bounds(ctx, d.Scenario)
 		if err != nil {
 			return rows, err
 		}
-		for _, e := range p.Entries {
+		for _, entry := range p.Entries {
 			if err := ctx.Err(); err != nil {
 				return rows, err
 			}
 			n++
-			row, ran, err := p.row(ctx, s, e, floor)
+			row, ran, err := p.row(ctx, d.Scenario, entry, floor)
 			if err != nil {
-				return rows, fmt.Errorf("bench: %s under %s: %w", s.Name, e, err)
+				err = fmt.Errorf("bench: %s under %s: %w", d.Name, entry, err)
+				if !errors.Is(err, scenarios.ErrLate) {
+					return rows, err
+				}
+				p.Say("%d/%d %s seed %d %s: no row, it did not end", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
+				endless = append(endless, err)
+				continue
 			}
-			row.Sweep = p.Sweep
+			row.Sweep, row.Stress = p.Sweep, d.Stress
 			rows = append(rows, row)
 			word := "kept"
 			if ran {
@@ -130,10 +106,10 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 				gap = fmt.Sprintf("bound $%.2f", row.BoundUSD)
 			}
 			p.Say("%d/%d %s seed %d %s: $%.2f, %s, %d late (%s)",
-				n, len(p.Scenarios)*len(p.Entries), s.Name, s.Seed, e, row.JobsUSD, gap, row.Totals.Late, word)
+				n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry, row.JobsUSD, gap, row.Totals.Late, word)
 		}
 	}
-	return rows, nil
+	return rows, errors.Join(endless...)
 }
 
 // bounds returns the bounds of a scenario, kept or computed.
@@ -154,27 +130,25 @@ func (p Plan) bounds(ctx context.Context, s script.Scenario) (b pair, err error)
 }
 
 // row returns one row, and whether it had to be run.
-func (p Plan) row(ctx context.Context, s script.Scenario, e Entry, floor pair) (r Row, ran bool, err error) {
-	path := p.file(s.Name+"-"+e.Policy, s.Hash, e.String(), fmt.Sprint(s.Weights))
+func (p Plan) row(ctx context.Context, s script.Scenario, entry string, floor pair) (r Row, ran bool, err error) {
+	path := p.file(s.Name+"-"+strings.ReplaceAll(entry, "/", "-"), s.Hash, entry, fmt.Sprint(s.Weights))
 	if keep(path, &r) {
-		return measure(s, e, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
+		return measure(s, entry, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
 	}
 	began := time.Now()
-	res, err := scenarios.Play(ctx, s, e.Policy, new(membus.Hub), scenarios.Options{
-		Signals: e.Signals, Wall: func() time.Duration { return time.Since(began) },
-	})
+	res, err := scenarios.Play(ctx, s, entry, new(membus.Hub), scenarios.Options{Wall: func() time.Duration { return time.Since(began) }})
 	if err != nil {
 		return r, false, err
 	}
-	r = measure(s, e, res.Totals, floor)
+	r = measure(s, entry, res.Totals, floor)
 	return r, true, save(path, r)
 }
 
 // measure makes a row of a replay's totals.
-func measure(s script.Scenario, e Entry, t record.Totals, floor pair) Row {
+func measure(s script.Scenario, entry string, t record.Totals, floor pair) Row {
 	kappa := s.Weights.Kappa.Dollars()
 	r := Row{
-		Scenario: s.Name, Hash: s.Hash, Entry: e.String(), Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.Dollars(), Load: scenarios.Load(s),
+		Scenario: s.Name, Hash: s.Hash, Entry: entry, Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.Dollars(), Load: scenarios.Load(s),
 		JobsUSD:  t.JobsUSD,
 		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
 		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func rows() []Row {
 		return Row{
 			Scenario: day, Hash: day, Entry: entry, Seed: 1, KappaUSD: 100, Load: 0.65,
 			JobsUSD: usd, BoundUSD: 10, Gap: usd/10 - 1, IdleBound: 20, IdleGap: usd/20 + 0.5, BusyKg: kg, BusyCostUSD: usd / 2,
-			Totals: record.Totals{Jobs: 200, Late: late, CarbonKg: kg + 5, CostUSD: usd},
+			Totals: record.Totals{Policy: entry, Jobs: 200, Late: late, CarbonKg: kg + 5, CostUSD: usd},
 		}
 	}
 	return []Row{
@@ -50,6 +51,34 @@ func TestSummariesCompareWithinADay(t *testing.T) {
 	}
 	if auction.Carbon.Least.N != 0 {
 		t.Errorf("compared with k8s-least-allocated, which was not run")
+	}
+}
+
+// A stress day is held against the day that it was, and is no other day of the policy.
+func TestStressDaysAreSummedApart(t *testing.T) {
+	all := rows()
+	for _, of := range rows() {
+		of.Scenario, of.Hash, of.Stress, of.JobsUSD = of.Scenario+"-outage", of.Hash+"-outage", "outage", 99
+		of.Totals.ObjectiveUSD, of.Totals.Late = 30, 10
+		all = append(all, of)
+	}
+	if want := Summarize(rows()); !reflect.DeepEqual(Summarize(all), want) {
+		t.Errorf("with stress days the summary is %+v; want %+v", Summarize(all), want)
+	}
+	for i := range rows() {
+		all[i].Totals.ObjectiveUSD = float64(10 + i)
+	}
+	strains := Strains(all)
+	want := Strain{"auction", "outage", Spread{2, 30, 30, 30, 30}, Spread{2, 18.5, 18.5, 17, 20}, Spread{2, 0.05, 0.05, 0.05, 0.05}}
+	if len(strains) != 3 || strains[0] != want {
+		t.Errorf("strains are %+v; want %+v, perfect and home-fifo", strains, want)
+	}
+	var table, page bytes.Buffer
+	if err := errors.Join(Markdown(&table, all), Page(&page, all)); err != nil {
+		t.Fatal(err)
+	}
+	if line := "| auction | – | – | – | – | – | – | 18.50 [17.00..20.00] | 5.00 [5.00..5.00] | – | – |"; !strings.Contains(table.String(), line) || !strings.Contains(page.String(), "<th>outage, $ more</th>") {
+		t.Errorf("no %s in\n%s\nor no outage in the page", line, table.String())
 	}
 }
 
@@ -154,16 +183,16 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 	}
 	for _, tc := range tests {
 		x, err := Stress(s, tc.kind)
-		if err != nil || x.Hash == s.Hash || x.Name != "day-"+tc.kind {
+		if err != nil || x.Hash == s.Hash || x.Name != "day-"+tc.kind || x.Stress != tc.kind {
 			t.Fatalf("Stress(%s) = %s %s, %v", tc.kind, x.Name, x.Hash, err)
 		}
 		at := func(s script.Scenario, q protocol.Quantity, h int) int64 {
 			return s.Sites[tc.site].Signals[q][h+24].Value
 		}
-		if p, g := at(x, protocol.GridPrice, tc.hour), at(x, protocol.GridCarbon, tc.hour); p != tc.price || g != tc.grams {
+		if p, g := at(x.Scenario, protocol.GridPrice, tc.hour), at(x.Scenario, protocol.GridCarbon, tc.hour); p != tc.price || g != tc.grams {
 			t.Errorf("%s: price %d, carbon %d; want %d, %d", tc.kind, p, g, tc.price, tc.grams)
 		}
-		if at(x, protocol.GridPrice, tc.before) != at(s, protocol.GridPrice, tc.before) {
+		if at(x.Scenario, protocol.GridPrice, tc.before) != at(s, protocol.GridPrice, tc.before) {
 			t.Errorf("%s: hour %d changed too", tc.kind, tc.before)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestARowHasTheObjectiveOfItsRecord(t *testing.T) {
 	totals := record.Totals{ObjectiveUSD: 69.297100, IdleKg: 0.123457, JobsUSD: 69.273644}
 	s := script.Scenario{Weights: script.Weights{Kappa: 190_000_000}}
-	if got := measure(s, Entry{Policy: scenarios.Auction}, totals, pair{}).JobsUSD; got != totals.JobsUSD {
+	if got := measure(s, scenarios.Auction, totals, pair{}).JobsUSD; got != totals.JobsUSD {
 		t.Errorf("$%.9f; its record says $%.9f", got, totals.JobsUSD)
 	}
 }
@@ -27,7 +27,7 @@ func TestAKeptRowIsHeldAgainstTheBoundOfThisRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, e := Plan{Dir: t.TempDir()}, Entry{Policy: scenarios.AuctionNow}
+	p, e := Plan{Dir: t.TempDir()}, scenarios.AuctionNow
 	if err := os.Mkdir(filepath.Join(p.Dir, "rows"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Page writes a page that needs nothing but itself: the summary, a chart of
+// Page writes a page that needs nothing but itself: the summaries, a chart of
 // gaps, the trade-off of each day with a sweep, and all rows.
 func Page(w io.Writer, rows []Row) error {
 	b := new(strings.Builder)
@@ -26,6 +26,10 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 	table(b, summed, len(all), func(i int) []string { return all[i].cells() })
 	b.WriteString("<h2>Figures</h2><p class=s>Median [lowest..highest] of the rows.</p>")
 	table(b, titles(), len(all), func(i int) []string { return all[i].figures() })
+	if heads, lines := strained(Strains(rows)); len(lines) > 0 {
+		fmt.Fprintf(b, "<h2>Stress days</h2><p class=s>%s</p>", underStress)
+		table(b, heads, len(lines), func(i int) []string { return lines[i] })
+	}
 	for _, d := range sweeps(rows) {
 		b.WriteString(d)
 	}

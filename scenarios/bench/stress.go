@@ -45,6 +45,12 @@ var stresses = []stress{
 		func(_ script.Scenario, site *script.Site) { site.Bids = script.Bids{Price: 500, Energy: 500} }},
 }
 
+// A Day is a scenario to run, and the stress that it was put to, if any.
+type Day struct {
+	script.Scenario
+	Stress string
+}
+
 // Stresses returns the names of the stress days that a scenario can be made.
 func Stresses() []string {
 	var out []string
@@ -55,10 +61,10 @@ func Stresses() []string {
 }
 
 // Stress returns a scenario as it would be on a stress day of a kind.
-func Stress(s script.Scenario, kind string) (script.Scenario, error) {
+func Stress(s script.Scenario, kind string) (Day, error) {
 	k := slices.IndexFunc(stresses, func(x stress) bool { return x.name == kind })
 	if k < 0 {
-		return s, fmt.Errorf("bench: no stress is named %q; there are %q", kind, Stresses())
+		return Day{}, fmt.Errorf("bench: no stress is named %q; there are %q", kind, Stresses())
 	}
 	x := stresses[k]
 	hit := x.site(s)
@@ -83,7 +89,7 @@ func Stress(s script.Scenario, kind string) (script.Scenario, error) {
 	s.Notes = append(slices.Clone(s.Notes), fmt.Sprintf("%s: %s", site.Name, x.about))
 	sum := sha256.Sum256([]byte(s.Hash + x.name))
 	s.Hash = hex.EncodeToString(sum[:])
-	return s, nil
+	return Day{s, kind}, nil
 }
 
 // midnight returns when the day begins of which hours until last are stressed: the

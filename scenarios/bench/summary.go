@@ -53,13 +53,13 @@ func spread(values []float64) (s Spread) {
 }
 
 // Summarize gathers rows by entry, in the order in which entries first occur.
-// Rows of a sweep are left out: they answer another question.
+// Rows of a sweep and of stress days are left out: they answer other questions.
 func Summarize(rows []Row) []Summary {
 	days := make(map[string][]Row)
 	var order []string
 	byEntry := make(map[string][]Row)
 	for _, r := range rows {
-		if r.Sweep {
+		if r.Sweep || r.Stress != "" {
 			continue
 		}
 		days[day(r)] = append(days[day(r)], r)
@@ -88,14 +88,13 @@ func summarize(entry string, rows []Row, days map[string][]Row) Summary {
 		if r.IdleBound > 0 {
 			idle = append(idle, r.IdleGap)
 		}
-		late = append(late, float64(r.Totals.Late)/float64(max(r.Totals.Jobs, 1)))
+		late = append(late, part(r.Totals.Late, r.Totals.Jobs))
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
 		best := true
 		for _, o := range days[day(r)] {
-			// A policy whose sites know more, or less, than is usual is no rival.
-			best = best && (o.JobsUSD >= r.JobsUSD || strings.Contains(o.Entry, "/"))
+			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.Usual())
 		}
-		if best && !strings.Contains(entry, "/") {
+		if best && r.Totals.Usual() {
 			s.Best++
 		}
 	}
@@ -130,3 +129,55 @@ func versus(rows []Row, days map[string][]Row, busy, all func(Row) float64) Vers
 	const fifo, least = "home-fifo", "k8s-least-allocated"
 	return Versus{against(fifo, busy), against(least, busy), against(fifo, all), against(least, all)}
 }
+
+// A Strain is what a stress does to an entry: its rows of that stress, each held
+// against the same day without.
+type Strain struct {
+	Entry     string `json:"entry"`
+	Stress    string `json:"stress"`
+	Objective Spread `json:"objective_usd"` // idle draw included
+	More      Spread `json:"more_usd"`      // than on the same day without
+	Late      Spread `json:"late"`          // part of jobs
+}
+
+// Strains gathers the rows of stress days by entry and stress, in the order in
+// which entries first occur, then in that of the stresses.
+func Strains(rows []Row) []Strain {
+	type run struct {
+		scenario, entry string
+		seed            uint64
+	}
+	calm := make(map[run]Row)
+	var entries []string
+	for _, r := range rows {
+		if !slices.Contains(entries, r.Entry) {
+			entries = append(entries, r.Entry)
+		}
+		if r.Stress == "" && !r.Sweep {
+			calm[run{r.Scenario, r.Entry, r.Seed}] = r
+		}
+	}
+	out := []Strain{}
+	for _, entry := range entries {
+		for _, kind := range Stresses() {
+			var objective, more, late []float64
+			for _, r := range rows {
+				if r.Entry != entry || r.Stress != kind {
+					continue
+				}
+				objective = append(objective, r.Totals.ObjectiveUSD)
+				late = append(late, part(r.Totals.Late, r.Totals.Jobs))
+				if was, ok := calm[run{strings.TrimSuffix(r.Scenario, "-"+kind), entry, r.Seed}]; ok {
+					more = append(more, r.Totals.ObjectiveUSD-was.Totals.ObjectiveUSD)
+				}
+			}
+			if len(late) > 0 {
+				out = append(out, Strain{entry, kind, spread(objective), spread(more), spread(late)})
+			}
+		}
+	}
+	return out
+}
+
+// part is n of all, which may be none.
+func part(n, all int) float64 { return float64(n) / float64(max(all, 1)) }

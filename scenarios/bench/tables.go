@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,7 @@ var columns = []column{
 	{"wait", "h", 2, func(r Row) float64 { return r.Totals.WaitS.Mean / 3600 }},
 	{"JCT", "h", 2, func(r Row) float64 { return r.Totals.JCTS.Mean / 3600 }},
 	{"slowdown", "", 2, func(r Row) float64 { return r.Totals.Slowdown.Mean }},
-	{"late", "%", 2, func(r Row) float64 { return 100 * float64(r.Totals.Late) / float64(max(r.Totals.Jobs, 1)) }},
+	{"late", "%", 2, func(r Row) float64 { return 100 * part(r.Totals.Late, r.Totals.Jobs) }},
 	{"unplaced", "jobs", 0, func(r Row) float64 { return float64(r.Totals.Unplaced) }},
 	{"GPU use", "%", 1, func(r Row) float64 { return 100 * r.Totals.GPUUtil }},
 }
@@ -95,6 +96,25 @@ func titles() []string {
 	return out
 }
 
+// underStress introduces a table of strains.
+const underStress = "One site of a day loses its power or its wind, bids falsely, or has prices out of the common: by how much the objective, idle draw included, is more than on the same day without, and how many jobs are late; median [lowest..highest]. These days are in no other summary."
+
+// strained returns a table of strains: its heads, and a line for each entry.
+func strained(all []Strain) (heads []string, lines [][]string) {
+	heads = []string{"policy"}
+	for _, kind := range Stresses() {
+		heads = append(heads, kind+", $ more", "late %")
+	}
+	for _, s := range all {
+		if n := len(lines); n == 0 || lines[n-1][0] != s.Entry {
+			lines = append(lines, slices.Concat([]string{s.Entry}, slices.Repeat([]string{Spread{}.text(0, 0)}, len(heads)-1)))
+		}
+		at := 1 + 2*slices.Index(Stresses(), s.Stress)
+		copy(lines[len(lines)-1][at:], []string{s.More.text(1, 2), s.Late.text(100, 2)})
+	}
+	return heads, lines
+}
+
 // line writes cells as a line of a table in Markdown.
 func line(b *strings.Builder, cells []string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
 
@@ -104,7 +124,7 @@ func top(b *strings.Builder, heads []string) {
 	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("--:|", len(heads)-1))
 }
 
-// Markdown writes the summary, then a table for each scenario.
+// Markdown writes the summaries, then a table for each scenario.
 func Markdown(w io.Writer, rows []Row) error {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, of policies whose sites know what is usual.\n\n")
@@ -117,6 +137,13 @@ func Markdown(w io.Writer, rows []Row) error {
 	top(b, titles())
 	for _, s := range all {
 		line(b, s.figures())
+	}
+	if heads, lines := strained(Strains(rows)); len(lines) > 0 {
+		fmt.Fprintf(b, "\n## Stress days\n\n%s\n\n", underStress)
+		top(b, heads)
+		for _, cells := range lines {
+			line(b, cells)
+		}
 	}
 	last := ""
 	for _, r := range rows {

@@ -32,13 +32,14 @@ func Write(dir string, rows []Row) error {
 	return nil
 }
 
-// JSON writes rows and their summary, schema version 1.
+// JSON writes rows and their summaries, schema version 1.
 func JSON(w io.Writer, rows []Row) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
 		Schema  int       `json:"schema"`
 		Summary []Summary `json:"summary"`
+		Strains []Strain  `json:"strains"`
 		Rows    []Row     `json:"rows"`
-	}{1, Summarize(rows), rows})
+	}{1, Summarize(rows), Strains(rows), rows})
 }

@@ -38,7 +38,7 @@ func (r roamer) Clear(round auction.Round) auction.Outcome {
 // roam plays a scenario under a rule whose jobs wander.
 func roam(t *testing.T, s script.Scenario, rule string, every time.Duration) *record.Book {
 	t.Helper()
-	st, err := scenarios.Set(s, rule, scenarios.Perfect)
+	st, err := scenarios.Set(s, rule+"/perfect")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,9 +142,12 @@ func Compared(d Day) string {
 	if len(d.Policies) == 1 {
 		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
 	}
-	best, base := first, first
+	best, base, usual := first, first, 0
 	for _, p := range d.Policies {
-		if p.Totals.ObjectiveUSD < best.ObjectiveUSD {
+		if !p.Totals.Usual() {
+			continue
+		}
+		if usual++; usual == 1 || p.Totals.ObjectiveUSD < best.ObjectiveUSD {
 			best = p.Totals
 		}
 		if p.Totals.Policy == "home-fifo" {
@@ -152,6 +155,12 @@ func Compared(d Day) string {
 		}
 	}
 	s += "They saw the same prices, carbon intensities and machines; only the rule that chooses site and hour differs. "
+	if usual < len(d.Policies) {
+		s += "What follows a slash is what sites knew ahead of time, where it was not the usual: such a run is there to compare with, and no rival. "
+	}
+	if usual == 0 {
+		return strings.TrimSuffix(s, " ")
+	}
 	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))
 	if base.Policy != best.Policy && base.ObjectiveUSD > 0 {
 		s += fmt.Sprintf(", %.1f %% below %s; its jobs waited %s minutes on average, those of %s %s",

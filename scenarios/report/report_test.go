@@ -244,6 +244,24 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// A run whose sites knew more than is usual is there to compare with.
+func TestWhoKnowsMoreIsNoRival(t *testing.T) {
+	all := []record.Totals{{Policy: "auction", CostUSD: 3, ObjectiveUSD: 3}, {Policy: "auction/perfect", CostUSD: 1, ObjectiveUSD: 1}, {Policy: "random", CostUSD: 4, ObjectiveUSD: 4}}
+	col := column{of: func(t record.Totals) float64 { return t.CostUSD }, show: money, lower: true}
+	if got := fmt.Sprint(col.marks(all)); got != "[*    ]" {
+		t.Errorf("marks %v", got)
+	}
+	d := sample()
+	d.Policies = []Policy{{Totals: all[1]}, {Totals: all[0]}, {Totals: all[2]}}
+	if got := Compared(d); !strings.Contains(got, "lowest objective is that of auction, $3.00") || !strings.Contains(got, "no rival") {
+		t.Errorf("Compared() = %q", got)
+	}
+	d.Policies = []Policy{{Totals: all[1]}, {Totals: record.Totals{Policy: "auction/none"}}}
+	if got := Compared(d); strings.Contains(got, "lowest") || !strings.HasSuffix(got, "no rival.") {
+		t.Errorf("of such alone: %q", got)
+	}
+}
+
 func TestJSONIsAlwaysAnArray(t *testing.T) {
 	for n, all := range map[int][]record.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
 		var raw bytes.Buffer

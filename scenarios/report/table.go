@@ -89,17 +89,19 @@ func block(out *bufio.Writer, all []record.Totals, columns []column) {
 	}
 }
 
-// marks returns "*" for the best as it is printed, " " for the others. Where
-// all are the same none is best.
+// marks returns "*" for the best as it is printed, of runs whose sites knew what is
+// usual, and " " for the others. Where all are the same none is best.
 func (c column) marks(all []record.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
-		low, high = min(low, c.of(t)), max(high, c.of(t))
+		if t.Usual() {
+			low, high = min(low, c.of(t)), max(high, c.of(t))
+		}
 	}
 	marks := make([]string, len(all))
 	for i, t := range all {
 		marks[i] = " "
-		if c.lower && c.show(low) != c.show(high) && c.show(c.of(t)) == c.show(low) {
+		if c.lower && t.Usual() && c.show(low) != c.show(high) && c.show(c.of(t)) == c.show(low) {
 			marks[i] = "*"
 		}
 	}
