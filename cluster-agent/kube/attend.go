@@ -144,7 +144,7 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 	}
 	u, k, err := h.build(r.launch)
 	if err == nil {
-		h.places(r, k, u.GetNamespace(), loan{})
+		h.places(r, k, u.GetNamespace(), u.GetName(), loan{})
 		if err = h.follow(ctx, k); apierrors.IsNotFound(err) {
 			err = fmt.Errorf("%s %s is not installed in this cluster", u.GetAPIVersion(), u.GetKind())
 		} else if err != nil {
@@ -174,10 +174,10 @@ func (h *Hands) create(ctx context.Context, r *run) error {
 }
 
 // places notes what a run consists of, and where.
-func (h *Hands) places(r *run, k *kind, space string, lent loan) {
+func (h *Hands) places(r *run, k *kind, space, made string, lent loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.kind, r.space, r.lent = k, space, lent
+	r.kind, r.space, r.made, r.lent = k, space, made, lent
 }
 
 // begun notes that a run was asked for.
@@ -310,7 +310,7 @@ func (h *Hands) remove(ctx context.Context, r *run, pods []*corev1.Pod) error {
 		return h.giveBack(ctx, r, pods)
 	}
 	background := metav1.DeletePropagationBackground
-	return h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background})
+	return h.cfg.Dynamic.Resource(r.kind.resource()).Namespace(r.space).Delete(ctx, r.object(), metav1.DeleteOptions{PropagationPolicy: &background})
 }
 
 // lose says that nothing of a run is left.

@@ -172,6 +172,9 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 		if len(name) > 60 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(name, "-") {
 			t.Fatalf("%q is named %q", id, name)
 		}
+		if object := objectName(name); object[0] < 'a' || !strings.HasSuffix(object, name) || len(object) > len(name)+1 {
+			t.Fatalf("the object of %s is named %q; Services after it begin with a letter", name, object)
+		}
 		if other, ok := seen[name]; ok && other != id {
 			t.Fatalf("%q and %q share a name", id, other)
 		}

@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -345,5 +347,34 @@ func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
 		if _, err := h.attend(t.Context(), runName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
 			t.Errorf("%s: %v; patched %d times, said %v", tc.selector, err, patched, h.past)
 		}
+	}
+}
+
+// Controllers make Services of the name of their objects, or refuse what no Service could
+// be called. A job whose id begins with a digit has an object that begins with a letter.
+func TestAJobOfAnyIdHasAnObjectThatAServiceCouldBeNamedAfter(t *testing.T) {
+	now, made, deleted := noon, "", ""
+	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deleted = path.Base(r.URL.Path)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+			return
+		}
+		var u unstructured.Unstructured
+		if err := json.NewDecoder(r.Body).Decode(&u.Object); err != nil {
+			t.Error(err)
+		}
+		made = u.GetName()
+		_ = json.NewEncoder(w).Encode(u.Object)
+	})
+	h.launch(protocol.Launch{Job: protocol.Job{ID: "2026-11-23/night", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
+	name := runName("2026-11-23/night", 1)
+	if _, err := h.attend(t.Context(), name); err != nil || made != "r"+name {
+		t.Fatalf("%v; its object is named %q", err, made)
+	}
+	h.cancel(protocol.Cancel{Job: "2026-11-23/night", Epoch: 1})
+	if _, err := h.attend(t.Context(), name); err != nil || deleted != made || h.runs[name] != nil {
+		t.Errorf("%v; %q is deleted, and %+v is left", err, deleted, h.runs[name])
 	}
 }

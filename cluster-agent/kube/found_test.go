@@ -158,3 +158,15 @@ func TestEachKindSaysWhenItEnded(t *testing.T) {
 		}
 	}
 }
+
+// An older agent named objects as it named runs, with a digit first where the id has one.
+func TestWhatAnOlderAgentMadeIsFoundByItsName(t *testing.T) {
+	now := noon.Add(time.Hour)
+	l := protocol.Launch{Job: protocol.Job{ID: "7-nights"}, Epoch: 1, Node: "n1"}
+	name := runName(l.Job.ID, l.Epoch)
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}}}
+	h, r := found(t, &now, u, l)
+	if h.object(r) == nil || r.object() != name {
+		t.Errorf("it is looked for as %q; it is %q", r.object(), name)
+	}
+}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -144,6 +145,7 @@ type run struct {
 	given    atomic.Bool                     // said to be lost already
 	deleted  bool                            // we asked for that
 	lent     loan
+	made     string // name of its object, if that is ours; "": not yet
 
 	going      string        // a pod that is being deleted, and nobody says why; "": none
 	goingSince protocol.Time // when that was seen
@@ -160,10 +162,7 @@ type run struct {
 
 // object names what the run consists of in its namespace.
 func (r *run) object() string {
-	if r.lent.object != "" {
-		return r.lent.object
-	}
-	return r.name
+	return cmp.Or(r.lent.object, r.made, r.name)
 }
 
 // An ended run is remembered for those who ask how it stands.

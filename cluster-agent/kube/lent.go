@@ -91,7 +91,7 @@ func (h *Hands) borrow(ctx context.Context, r *run) (lent bool, err error) {
 	if json.Unmarshal([]byte(r.launch.Task), &t) != nil || t.Annotations[NoteRelease] == "" && t.Annotations[NoteKueue] == "" {
 		return false, nil
 	}
-	h.places(r, &kinds[0], t.Namespace, loan{object: t.Name, kueue: t.Annotations[NoteKueue]})
+	h.places(r, &kinds[0], t.Namespace, "", loan{object: t.Name, kueue: t.Annotations[NoteKueue]})
 	why := ""
 	if !slices.Contains(h.cfg.Namespaces, r.space) {
 		why = fmt.Sprintf("namespace %q is none of this site's; want one of %s", r.space, strings.Join(h.cfg.Namespaces, ", "))

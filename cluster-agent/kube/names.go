@@ -33,7 +33,18 @@ const (
 	NoteKueue   = "gridbid.io/kueue-workload" // the Workload for which Kueue makes it, and lets it go
 )
 
-// runName names the object of a job's epoch. Ids of jobs are free text, so the
+// objectName names the object of a run. Controllers name Services after theirs, or
+// want one that a Service could have, which begins with a letter: a PyTorchJob, a JobSet
+// or a RayJob that begins with a digit is refused, or never has pods. Runs are named as
+// before: hands find by that what older ones made.
+func objectName(run string) string {
+	if run[0] >= 'a' {
+		return run
+	}
+	return "r" + run
+}
+
+// runName names a job's epoch. Ids of jobs are free text, so the
 // name carries a hash of it.
 func runName(id protocol.JobID, epoch uint64) string {
 	slug := []byte(strings.ToLower(string(id)))

@@ -57,7 +57,7 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	delete(u.Object, "status")
 	disown(u.Object["spec"])
 	u.Object["metadata"] = map[string]any{}
-	u.SetName(run)
+	u.SetName(objectName(run))
 	u.SetNamespace(space)
 	u.SetLabels(labels)
 	u.SetAnnotations(map[string]string{NoteLaunch: note, NoteJob: string(l.Job.ID)})

@@ -303,7 +303,7 @@ func (h *Hands) adopt(ctx context.Context) (held []protocol.Held, err error) {
 func (h *Hands) known(k *kind, u *unstructured.Unstructured, l protocol.Launch) *run {
 	r := &run{
 		name: runName(l.Job.ID, l.Epoch), launch: l, space: u.GetNamespace(), kind: k, seen: true,
-		created: protocol.At(u.GetCreationTimestamp().Time), found: h.cfg.Now(), lent: loanOf(u),
+		created: protocol.At(u.GetCreationTimestamp().Time), found: h.cfg.Now(), lent: loanOf(u), made: u.GetName(),
 	}
 	if r.lent.object != "" { // it was made long before
 		r.created = h.cfg.Now()
