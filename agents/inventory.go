@@ -61,6 +61,10 @@ func (a *Agent) takeUp(now protocol.Time, h protocol.Held) {
 		a.epochs[id] = max(a.epochs[id], epoch)
 	case l.epoch == epoch:
 		l.granted = true // or the hands would not have been told
+		if !l.running {  // nor have we heard that it started; now would be too late, and perhaps after its end
+			l.running, l.started = true, h.Since
+			a.plan(id, l)
+		}
 	}
 	a.adopt(id)
 }

@@ -359,3 +359,39 @@ func TestWhatEndedIsNotBilledBeforeTheGridIsKnown(t *testing.T) {
 		t.Errorf("it reports %+v", d)
 	}
 }
+
+// An agent may be away when a job starts, and when it ends. When it is begun anew its hands
+// say that the job started, and how it ended; that was then, and not when it is heard.
+func TestAJobThatStartedAndEndedWhileItsAgentWasAwayDidSoThen(t *testing.T) {
+	s := newSite(t, eager, 4)
+	var facts []protocol.Message
+	hear := func(b protocol.Body) {
+		s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", b))
+		facts = append(facts, s.agent.Facts()...)
+	}
+	o := s.call(job("train", 1))[0].Options[0]
+	hear(protocol.Award{Job: "train", Epoch: 1, Option: o, Lease: s.now.Add(10 * time.Second)})
+	hear(protocol.Confirm{Job: "train", Epoch: 1, Code: protocol.Stands})
+	launch := s.agent.live["train"].launch
+	s.agent, s.hands = newSite(t, eager).agent, protocol.Mouth{Who: "hands/oslo", Life: 2}
+	for _, m := range facts {
+		if err := s.agent.Restore(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.agent.Begin(2)
+	since, ended := s.now.Add(time.Second), s.now.Add(50*time.Minute)
+	s.now = s.now.Add(9 * time.Hour) // past its deadline
+	v := inventory("a")
+	v.Held = []protocol.Held{{Since: since, Launch: launch}}
+	for _, b := range []protocol.Body{v, protocol.Started{Job: "train", Epoch: 1}} {
+		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", b))
+	}
+	said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "train", Epoch: 1, Ended: ended}))
+	if len(said) == 0 {
+		t.Fatal("it says nothing")
+	}
+	if d, ok := said[0].Body.(protocol.Done); !ok || d.Started != since || d.Ended != ended {
+		t.Errorf("it ran from %v to %v, and is reported as %+v", since, ended, said[0].Body)
+	}
+}
