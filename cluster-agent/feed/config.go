@@ -123,8 +123,10 @@ func (c Config) Open(dir string) (Config, error) {
 	if c.TimeColumn == "" {
 		c.TimeColumn = "time"
 	}
-	if c.File != "" && !filepath.IsAbs(c.File) {
-		c.File = filepath.Join(dir, c.File)
+	for _, file := range []*string{&c.File, &c.KeyFile, &c.PasswordFile} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(dir, *file)
+		}
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c, nil

@@ -38,7 +38,8 @@ type Reader struct {
 	src   source
 	door  *door
 	every time.Duration
-	file  string // "": nothing is kept
+	file  string    // "": nothing is kept
+	keys  [2]string // that src asks with: key and password
 	now   func() time.Time
 	luck  func() float64 // 0..1
 
@@ -55,17 +56,13 @@ type Reader struct {
 // in a folder if one is given.
 func NewReader(c Config, folder string) *Reader {
 	k := kinds[c.From]
-	r := &Reader{cfg: c, what: quantities[c.Tells], src: k.make(c), every: k.every, now: time.Now, luck: rand.Float64, err: errNone, failures: make(map[string]int)}
+	r := &Reader{cfg: c, what: quantities[c.Tells], every: k.every, now: time.Now, luck: rand.Float64, err: errNone, failures: make(map[string]int)}
 	if d, err := time.ParseDuration(c.Every); err == nil {
 		r.every = d
 	}
 	patient, _ := time.ParseDuration(c.Timeout) // Open has looked at it
 	r.door = newDoor(patient, func() time.Time { return r.now() })
-	for _, s := range []string{c.key, c.password} {
-		if s != "" {
-			r.door.secrets = append(r.door.secrets, s)
-		}
-	}
+	r.holds(c)
 	if folder != "" {
 		h := fnv.New64a()
 		fmt.Fprint(h, c.Tells, "|", c.From, "|", c.Zone, "|", c.Market, "|", c.URL, "|", c.File, "|", c.Query, "|", c.Column, "|", c.Unit, "|", c.Currency, "|", c.Rate, "|", c.cooling())
@@ -79,6 +76,22 @@ func NewReader(c Config, folder string) *Reader {
 		r.recall()
 	}
 	return r
+}
+
+// holds has the source ask with the keys of a configuration. They are never shown, nor
+// are those of before.
+func (r *Reader) holds(c Config) {
+	r.door.secrets = append(r.keys[:], c.key, c.password)
+	r.src, r.keys = kinds[c.From].make(c), [2]string{c.key, c.password}
+}
+
+// renew takes up keys that changed in their files, as those of a Secret that is mounted
+// do. While a file cannot be read the keys of before serve.
+func (r *Reader) renew() {
+	c := r.cfg
+	if err := c.secrets(""); err == nil && r.keys != [2]string{c.key, c.password} {
+		r.holds(c)
+	}
 }
 
 // Name tells one source from another, for people and metrics.
@@ -101,6 +114,7 @@ func (r *Reader) Due() time.Time {
 
 // Read asks the source, whenever it is called. What it had stays if that fails.
 func (r *Reader) Read(ctx context.Context) error {
+	r.renew()
 	now := r.now().UTC()
 	from := now.Add(-back)
 	if known := r.told(); known.After(from.Add(overlap)) {

@@ -3,8 +3,11 @@ package feed
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -280,5 +283,48 @@ func TestWhatWasReadIsKeptForMonths(t *testing.T) {
 	}
 	if n := len(again.spans); n > 90*24+9*24*12 {
 		t.Errorf("%d spans are kept; want hours, and five minutes of the last days", n)
+	}
+}
+
+// A key that is rotated, as one that runs out each hour, is taken up from its file; while
+// that cannot be read the one of before serves.
+func TestAKeyThatChangesInItsFileIsTakenUp(t *testing.T) {
+	dir, held := t.TempDir(), "first"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+held {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, "no: "+r.Header.Get("Authorization"))
+			return
+		}
+		_, _ = fmt.Fprintf(w, "time,value\n%s,80\n", time.Now().UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(server.Close)
+	write := func(key string) {
+		if err := os.WriteFile(filepath.Join(dir, "key"), []byte(key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(held)
+	c, err := Config{Tells: "price", From: "csv", URL: server.URL, Unit: "USD/MWh", KeyFile: "key"}.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(c, "")
+	read := func(when string) {
+		if err := r.Read(t.Context()); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	read("at first")
+	held = "second"
+	write(held)
+	read("when it changed")
+	if err := os.Remove(filepath.Join(dir, "key")); err != nil {
+		t.Fatal(err)
+	}
+	read("when its file is gone for a moment")
+	held = "third"
+	if err := r.Read(t.Context()); err == nil || strings.Contains(err.Error(), "second") {
+		t.Errorf("refused it says %v", err)
 	}
 }
