@@ -90,7 +90,8 @@ func (h *Hands) unread(r *run, pods []*corev1.Pod) time.Duration {
 	}
 	for _, p := range pods {
 		if len(indexes(p)) > 0 && !r.drew[p.UID].Final {
-			if left := h.cfg.Metered - h.cfg.Now().Sub(ends(p)); left > 0 {
+			now := h.cfg.Now() // and a machine's clock may be ahead of ours
+			if left := h.cfg.Metered - max(now.Sub(ends(p)), now.Sub(r.ended)); left > 0 {
 				return left
 			}
 		}

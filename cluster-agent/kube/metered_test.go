@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/meter"
@@ -47,5 +48,25 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 		if got := (meter.Tally{Drew: draw}).Total(); got != tc.want || estimated != tc.estimated {
 			t.Errorf("%s: %d mJ, an estimate: %v; want %d, %v", name, got, estimated, tc.want, tc.estimated)
 		}
+	}
+}
+
+// What a machine whose clock is ahead has yet to write is not waited for until that time
+// has come: its cards would be idle for so long.
+func TestTheLastWordOfAMachineWhoseClockIsAheadIsNotWaitedForLonger(t *testing.T) {
+	now := noon
+	h := bare(Config{Metered: 30 * time.Second}, &now)
+	r := &run{name: "r1", since: noon.Add(-time.Hour), launch: protocol.Launch{Power: 1000}}
+	p := drawing("main", "1", noon, 3000, false)
+	p.Status.Phase = corev1.PodSucceeded
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		FinishedAt: metav1.NewTime(noon.Add(3 * time.Hour).Go())}}}}
+	h.read(r, []*corev1.Pod{p})
+	if left := h.unsettled(r, []*corev1.Pod{p}); left <= 0 || left > 30*time.Second {
+		t.Errorf("when it has ended %v are waited", left)
+	}
+	now = noon.Add(31 * time.Second)
+	if left := h.unsettled(r, []*corev1.Pod{p}); left > 0 {
+		t.Errorf("after that %v are waited", left)
 	}
 }
