@@ -115,3 +115,21 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 		t.Errorf("what is over is kept in mind: %v", q.news)
 	}
 }
+
+// A queue whose clock was a day ahead when it asked does not wait for that day.
+func TestAQueueWhoseClockIsSetBackAsksAgain(t *testing.T) {
+	now, port := noon.Add(24*time.Hour), &asked{}
+	q := New(Config{Site: "oslo", Now: func() protocol.Time { return now }})
+	q.port = port
+	q.known("j", "job/default/j")
+	s := protocol.Submit{Job: protocol.Job{ID: "j"}}
+	for _, at := range []protocol.Time{now, noon, noon.Add(time.Second)} {
+		now = at
+		if again, err := q.ask(t.Context(), s, false); err != nil || again > q.cfg.Every {
+			t.Errorf("at %v: %v; it asks again in %v", at, err, again)
+		}
+	}
+	if port.times != 2 {
+		t.Errorf("it asked %d times; want once by each clock", port.times)
+	}
+}

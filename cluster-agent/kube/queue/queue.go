@@ -270,7 +270,7 @@ func (q *Queue) ask(ctx context.Context, s protocol.Submit, stop bool) (again ti
 	if !n.taken || stop { // it may not have been heard
 		due = n.asked.Add(soon)
 	}
-	if n.asked != 0 && now < due && n.stop == stop {
+	if n.asked != 0 && n.asked <= now && now < due && n.stop == stop { // or our clock was set back
 		q.mu.Unlock()
 		return due.Sub(now), nil
 	}
