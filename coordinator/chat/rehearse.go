@@ -153,6 +153,10 @@ func (l *Log) unbound(q question.Query, a *Answer) {
 		return
 	}
 	a.figure(ofJob(id), "started", int64(r.Run.Started), "instant")
+	if was.Run == nil { // it may be for its rule that it found no place
+		a.say("%s would have run at %s from %s; as recorded it does not run.", verdict, name(ran(r)), phrase.Clock(r.Run.Started))
+		return
+	}
 	a.figure(ofJob(id), "started-as-recorded", int64(was.Run.Started), "instant", m.cited()...)
 	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), phrase.Clock(r.Run.Started), name(ran(was)), phrase.Clock(was.Run.Started))
 	if r.State == record.Ended && was.State == record.Ended {
