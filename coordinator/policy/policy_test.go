@@ -73,6 +73,11 @@ func TestSay(t *testing.T) {
 		{"no jobs outside the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: eu, Words: "EU", Outside: true})}, 0},
 		{"limit oslo to no more than 200 kW", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: []string{"oslo"}, Words: "oslo", Power: 200_000_000})}, 0},
 		{"not more than 2 MW in the EU", []Op{add(protocol.Rule{Kind: protocol.Cap, Sites: eu, Words: "EU", Power: 2_000_000_000})}, 0},
+		// What is said of data is not read as said of sites, and an amount is of what its unit says.
+		{"avoid moving EU data", nil, 1}, {"prefer the EU for EU data", nil, 1}, {"cap carbon of EU data at 300 g/kWh", nil, 1}, {"EU data must not run when the price is above 90 €/MWh", nil, 1},
+		{"vision data must stay in the EU", nil, 1}, {"data of vision must stay in the EU", nil, 1},
+		{"EU data of vision must stay in the EU", []Op{add(protocol.Rule{Kind: protocol.Forbid, Tenant: "vision", Homes: eu, Sites: eu, Outside: true, Words: "EU"})}, 0},
+		{"cap carbon at 90 €/MWh", nil, 1}, {"cap the price at 300 g/kWh", nil, 1}, {"no carbon at oslo", nil, 1}, {"prefer carbon at oslo", nil, 1}, {"never draw power at oslo", nil, 1},
 		// A day and an hour mean that hour of that day, in whichever order.
 		{"avoid oslo after 16:00 today", []Op{add(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"oslo"}, Words: "oslo", Weight: -150, From: saturday.Add(-8 * time.Hour), To: saturday})}, 0},
 		{"forbid oslo tomorrow after 16:00", []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, Words: "oslo", From: saturday.Add(16 * time.Hour), To: saturday.Add(24 * time.Hour)})}, 0},

@@ -107,6 +107,7 @@ type wish struct {
 	limit  bool          // "no more than", "at most", "below"
 	to     bool          // the place is where something would go: "to oslo", "at oslo"
 	torn   bool          // two words of it do not go together: "do not ban", "outside the weekend"
+	placed bool          // the data is that of a place: "EU data"
 }
 
 // weekly takes a time of the week. A wish has one.
@@ -220,8 +221,11 @@ func (k Known) word(w *wish, all []string, i int) int {
 	case "only": // of a place: "only at oslo", "oslo only"
 		w.torn = w.torn || !k.before(all[i+1:]) && (i+1 < len(all) || i == 0 || len(k.place(all[i-1])) == 0)
 		return 1
+	case "data":
+		w.placed = w.placed || i > 0 && len(k.place(all[i-1])) > 0
+		return 1
 	case "prefer", "favour", "favor", "avoid", "must", "first", "strongly", "do", "stay", "stays", "keep",
-		"remove", "drop", "lift", "rule", "except", "above", "price", "carbon", "when", "data", "leave", "out", "power", "draw", "than":
+		"remove", "drop", "lift", "rule", "except", "above", "price", "carbon", "when", "leave", "out", "power", "draw", "than":
 		return 1
 	case "weekend", "weekends":
 		if i > 0 && strings.EqualFold(all[i-1], "this") {
@@ -398,7 +402,9 @@ func (w *wish) op() (Op, bool) {
 		return Op{}, false
 	case caps:
 		return w.cap()
-	case len(w.nums) > 0 || has("price", "when"):
+	case len(w.nums) > 0 || has("price", "when", "carbon", "draw"):
+		return Op{}, false
+	case has("data") && (prefers || has("avoid") || r.Tenant != "" && !w.placed): // "avoid moving EU data"; "vision data" may have its home anywhere
 		return Op{}, false
 	case has("avoid") != prefers && !bans && !stays && len(r.Sites) > 0:
 		r.Kind, r.Weight, r.Outside = protocol.Prefer, usual, has("outside")
@@ -449,7 +455,7 @@ func (w *wish) cap() (Op, bool) {
 			r.Power *= 1000
 		}
 		return Op{Op: "add", Rule: r}, len(r.Sites) > 0 && r.Tenant == "" && !w.has["outside"] && !w.has["never"] && !w.has["price"] && !w.has["carbon"] && !w.has["when"] && !w.has["data"] && (r.To == 0 || r.To > r.From)
-	case w.limit && !w.has["than"]:
+	case w.limit && !w.has["than"], w.has["data"], w.has["carbon"] && !w.has["g/kwh"], w.has["price"] && w.has["g/kwh"]: // "EU data" runs anywhere, and a price has no grams
 		return Op{}, false
 	case w.has["g/kwh"]:
 		r.Carbon = protocol.Milligrams(n * 1000)
