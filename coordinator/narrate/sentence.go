@@ -152,6 +152,10 @@ func whyHere(r record.JobRecord, h record.Hearing) []string {
 		s += fmt.Sprintf(" But %s had been awarded the job %d times before and had not kept it: such a site is passed over for some rounds.", phrase.Clean(site), n)
 	case d.Policy != 0:
 		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid the job there, or have a site count as dearer or cheaper than it is.", d.Policy)
+		if d.Why.Code == protocol.Cheapest && next.Room > here.Room { // which of both it was is not known here
+			s += fmt.Sprintf(" By the prices of its round the room at %s is worth %s to other jobs, and that at %s %s.",
+				phrase.Clean(site), phrase.Dollars(next.Room), phrase.Clean(d.Site), phrase.Dollars(here.Room))
+		}
 	case d.Why.Code != protocol.Cheapest:
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
