@@ -341,8 +341,15 @@ func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
 	case len(w.instants) == 2 && w.halfSaid():
 		return 0, 0, 0, false
 	case len(w.instants) == 2:
-		from, to = fix(w.instants[0]), fix(w.instants[1])
-		if w.instants[1] == (instant{}) { // until midnight
+		first, second := w.instants[0], w.instants[1]
+		if len(w.days) == 0 { // "from 2026-03-11T12:00 to 14:00"
+			day = cmp.Or(first.day, day)
+		}
+		if first.day == 0 && second.day != 0 && second.day != day { // from 12:00 of which day?
+			return 0, 0, 0, false
+		}
+		from, to = fix(first), fix(second)
+		if second == (instant{}) { // until midnight
 			to = to.Add(24 * time.Hour)
 		}
 		return 0, from, to, from < to
