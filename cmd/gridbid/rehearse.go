@@ -35,7 +35,7 @@ func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
 		st.Why = err.Error()
 		return st
 	}
-	st.Policies = scenarios.Policies()
+	st.Policies = scenarios.Names()
 	st.Play = func(d chat.Day) (chat.Rehearsal, error) {
 		fmt.Fprintf(talk, "Replaying %s to answer that ...\n", s.Name)
 		played, name := altered(s, d), policy

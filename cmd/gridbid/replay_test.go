@@ -112,7 +112,11 @@ jobs: {count: 40, deferrable: 1}
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := stageOf(t.Context(), path, io.Discard).Play(chat.Day{Carbon: -1})
+		stage := stageOf(t.Context(), path, io.Discard)
+		if !slices.Contains(stage.Policies, "auction/none") {
+			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
+		}
+		again, err := stage.Play(chat.Day{Carbon: -1})
 		if err != nil || again.Totals.Policy != flag || again.Totals.JobsUSD != all[i].JobsUSD {
 			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
 		}
