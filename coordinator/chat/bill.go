@@ -304,7 +304,10 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 			vx, _ := by[x].shown(q.Metric)
 			vy, _ := by[y].shown(q.Metric)
 			if x == nobodys || y == nobodys { // it is no tenant, and stands last
-				return strings.Compare(y, x)
+				if x == nobodys {
+					return 1
+				}
+				return -1
 			}
 			if q.Pick == "least" {
 				return cmp.Compare(vx, vy)
@@ -321,14 +324,15 @@ func (l *Log) billBy(q question.Query, a *Answer, all sum) {
 	for i, k := range keys {
 		v, value := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
-		cells := []string{name(shown), fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money)}
+		label := cmp.Or(name(shown), "(none)") // jobs need not say whose they are
+		cells := []string{label, fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), phrase.Dollars(by[k].bill.Money)}
 		if q.Metric == "paid" {
 			cells = append(cells, value)
 		}
 		a.row(append(cells, a.percent(q.By+"/"+shown, "share", v, total))...)
 		by[k].figures(a, q.By+"/"+shown)
 		if i == 0 && q.Pick != "" {
-			a.say("The %s of %s: %s, with %s.", q.Pick, cmp.Or(q.Metric, "cost"), name(shown), value)
+			a.say("The %s of %s: %s, with %s.", q.Pick, cmp.Or(q.Metric, "cost"), label, value)
 		}
 	}
 	if q.By != "hour" {

@@ -26,10 +26,10 @@ func perMWh(p protocol.Microdollars) string {
 // that it has.
 func perTonne(c protocol.Microdollars) string { return "$" + phrase.Thousandths(protocol.Milli(c)) }
 
-// percent prints part of whole, and notes it as a figure in thousandths; "–"
-// without a whole.
+// percent prints part of whole, and notes it as a figure in thousandths; "–" of
+// nothing or less, as a cost is where prices are negative.
 func (a *Answer) percent(subject, figure string, part, whole int64) string {
-	if whole == 0 {
+	if whole <= 0 {
 		return "–"
 	}
 	share := int64(math.Round(float64(part) * 1000 / float64(whole)))
