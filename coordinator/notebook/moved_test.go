@@ -57,3 +57,25 @@ func TestFactsStayInTheOrderOfTheBooks(t *testing.T) {
 		t.Errorf("told: %s; want %s", got, want)
 	}
 }
+
+// A start that was killed before it wrote, or found no room, leaves a ledger in which
+// nothing stands; one whose machine lost power, perhaps one of zeros.
+func TestALedgerInWhichNothingStandsIsPassedOver(t *testing.T) {
+	day, folder := diarytest.Day(10, 10*time.Minute), t.TempDir()
+	var log bytes.Buffer
+	for i, text := range [][]byte{nil, make([]byte, 100_000)} {
+		n := open(t, folder, &log)
+		n.Told(day[10*i:10*i+10], nil)
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(folder, []string{"00002", "00004"}[i]+"-20260311T000000.ledger")
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := open(t, folder, &log)
+	defer n.Close()
+	n.Told(day[20:30], nil)
+	same(t, read(t, n, 30), day[:30])
+}

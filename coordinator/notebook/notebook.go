@@ -12,6 +12,7 @@
 package notebook
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -236,7 +237,7 @@ func (n *Notebook) leave() {
 // again reads an earlier ledger as far as it is whole.
 func again(path string, each func(protocol.Message) error) (err error) {
 	r, err := journal.Open(path)
-	if errors.Is(err, journal.ErrTorn) {
+	if errors.Is(err, journal.ErrTorn) || err != nil && blank(path) {
 		return nil // it was cut off before its first message
 	}
 	if err != nil {
@@ -255,6 +256,21 @@ func again(path string, each func(protocol.Message) error) (err error) {
 		}
 		if err := each(m); err != nil {
 			return err
+		}
+	}
+}
+
+// blank reports whether nothing stands in a file but zeros: who began it was killed
+// before he wrote, or had no room, or the power failed.
+func blank(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	for in := bufio.NewReader(file); ; {
+		if c, err := in.ReadByte(); err != nil || c != 0 {
+			return err == io.EOF
 		}
 	}
 }
