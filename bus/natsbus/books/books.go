@@ -102,9 +102,11 @@ func (b *Books) open(ctx context.Context) (err error) {
 	if b.js, err = jetstream.New(b.conn); err != nil {
 		return err
 	}
-	replicas := max(b.cfg.Replicas, 1)
-	if was, err := b.js.Stream(ctx, streamName); err == nil && b.cfg.Replicas == 0 {
-		replicas = was.CachedInfo().Config.Replicas
+	replicas := b.cfg.Replicas
+	if replicas == 0 {
+		if replicas, err = copies(ctx, b.js); err != nil {
+			return err
+		}
 	}
 	b.stream, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: streamName, Subjects: []string{natsbus.BooksSubject}, Storage: jetstream.FileStorage, Replicas: replicas,
@@ -125,6 +127,24 @@ func (b *Books) open(ctx context.Context) (err error) {
 		LimitMarkerTTL: time.Second, Description: "who coordinates",
 	})
 	return err
+}
+
+// copies returns how many copies there are of books, or 1 where there are none. That
+// nobody answers for a stream, as while its servers choose a leader, is not to say that
+// there is none: by one copy then the others would be deleted.
+func copies(ctx context.Context, js jetstream.JetStream) (int, error) {
+	n := 1
+	for _, name := range []string{streamName, summaryName} {
+		was, err := js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		n = max(n, was.CachedInfo().Config.Replicas)
+	}
+	return n, nil
 }
 
 // Close closes the books. A term that is open ends.
