@@ -92,6 +92,16 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 	}
 }
 
+// The market does not hear that a site is drained which was said to be gone: that comes
+// back as any other.
+func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
+	b := told(append(way()[:1], say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
+		say(protocol.Desk, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
+	if s := b.Sites()[0]; s.Drained || s.Gone {
+		t.Errorf("back, it is shown as %+v", s)
+	}
+}
+
 func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
 		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),

@@ -61,7 +61,7 @@ func (b *Board) Add(m protocol.Message) {
 	case protocol.Award:
 		b.award(m, body)
 	case protocol.Drain:
-		if s := b.sites[body.Site]; s != nil && m.From == protocol.Desk {
+		if s := b.sites[body.Site]; s != nil && !s.Gone && m.From == protocol.Desk { // the market knows none that is gone
 			s.Drained = !body.Over
 		}
 	case protocol.Gone:

@@ -236,7 +236,8 @@ func (d *Desk) drain(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
 	}
-	d.tell(w, r, "drained", protocol.Drain{Site: r.PathValue("site"), Over: r.FormValue("over") == "true"})
+	b := protocol.Drain{Site: r.PathValue("site"), Over: r.FormValue("over") == "true"}
+	d.tell(w, r, "drained", b, "is in no round before it greets again; drain it then")
 }
 
 // gone takes a site's jobs from it, because somebody says that it will not come
@@ -250,12 +251,17 @@ func (d *Desk) gone(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, errors.New("desk: by: say who says so, in up to 128 bytes; and why in up to 1,000"))
 		return
 	}
-	d.tell(w, r, "taken for gone", g)
+	late := "" // said again it changes nothing
+	if g.End {
+		late = "has no jobs any more; cancel those that are to end"
+	}
+	d.tell(w, r, "taken for gone", g, late)
 }
 
 // tell tells the market something of the site that a request names, and answers
-// how that stands then.
-func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b protocol.Body) {
+// how that stands then. Where the site was said to be gone the market does nothing
+// more, which late explains; "" if that is as good.
+func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
 	name := r.PathValue("site")
 	find := func() (out board.Site, ok bool) {
 		d.look(func(b *board.Board) {
@@ -267,8 +273,12 @@ func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b proto
 		})
 		return out, ok
 	}
-	if _, ok := find(); !ok {
+	switch s, ok := find(); {
+	case !ok:
 		fail(w, http.StatusNotFound, fmt.Errorf("desk: no site %q is known", name))
+		return
+	case s.Gone && late != "":
+		fail(w, http.StatusConflict, fmt.Errorf("desk: site %s was said to be gone, and %s", name, late))
 		return
 	}
 	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return b }); err != nil {

@@ -189,17 +189,27 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-port.Heard() // it is on the books
-	for path, want := range map[string]int{
-		"/v1/sites/oslo/gone": http.StatusBadRequest, "/v1/sites/rome/gone?by=ada": http.StatusNotFound, "/v1/sites/oslo/gone?by=ada": http.StatusOK,
+	for _, ask := range []struct {
+		path string
+		code int
+		says string
+	}{
+		{"oslo/gone", http.StatusBadRequest, "say who says so"},
+		{"rome/gone?by=ada", http.StatusNotFound, "no site"},
+		{"oslo/gone?by=ada", http.StatusOK, `"gone":true`},
+		{"oslo/gone?by=ada", http.StatusOK, `"gone":true`},
+		{"oslo/gone?by=ada&end=true", http.StatusConflict, "cancel those that are to end"}, // they are on sale
+		{"oslo/drain", http.StatusConflict, "drain it then"},
+		{"oslo/drain?over=true", http.StatusConflict, "in no round"},
 	} {
-		answer, err := http.Post(c.http.URL+path, "", nil)
+		answer, err := http.Post(c.http.URL+"/v1/sites/"+ask.path, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
-		if answer.StatusCode != want || want == http.StatusOK && !strings.Contains(string(text), `"gone":true`) {
-			t.Errorf("%s: %d, want %d: %s", path, answer.StatusCode, want, text)
+		if answer.StatusCode != ask.code || !strings.Contains(string(text), ask.says) {
+			t.Errorf("%s: %d, want %d with %q: %s", ask.path, answer.StatusCode, ask.code, ask.says, text)
 		}
 	}
 }
