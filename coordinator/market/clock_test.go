@@ -87,3 +87,22 @@ func TestAnIDIsFreeAgainByAClockThatIsSetBack(t *testing.T) {
 		t.Errorf("after the time it is remembered for, another job of its id is answered %+v", said)
 	}
 }
+
+// Nor are those of which a summary says that they ended by a clock that was ahead, years
+// perhaps, nor any that ended after them.
+func TestIDsThatEndedByAClockThatWasAheadAreFreeInTheirTime(t *testing.T) {
+	s := newStage(t)
+	s.market = New(Config{Remember: 24 * time.Hour}, s.rule)
+	s.market.Restore(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
+		{Job: "ahead", At: s.now.Add(50_000 * time.Hour), Mark: 1}, {Job: "train", At: s.now, Mark: 2},
+	}}})
+	s.market.Begin(2)
+	j := s.job()
+	for _, want := range []int{1, 0} { // known, and not
+		if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Refuse](said) != want {
+			t.Errorf("at %v another job of its id is answered %+v", s.now, said)
+		}
+		s.now = s.now.Add(25 * time.Hour)
+		j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
+	}
+}

@@ -109,6 +109,11 @@ func (k *Market) end(now protocol.Time, l *lot) {
 // nothing runs twice for that. Its id may be: sites remember the epochs of it, so those
 // of the next job of that name are higher.
 func (k *Market) expire(now protocol.Time) {
+	if len(k.gone) > 0 && k.gone[0].at > now { // by the clock of a coordinator that was ahead: see anew
+		for i := range k.gone {
+			k.gone[i].at = min(k.gone[i].at, now)
+		}
+	}
 	for len(k.gone) > 0 && k.gone[0].at < now.Add(-k.cfg.Remember) {
 		k.epochs = max(k.epochs, k.lots[k.gone[0].id].epoch)
 		delete(k.lots, k.gone[0].id)

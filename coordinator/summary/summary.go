@@ -150,6 +150,11 @@ func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 		s.ended[0] = nil
 		s.ended = s.ended[1:]
 	}
+	if len(s.past) > 0 && s.past[0].At > at { // by a clock that was ahead, and has been set back since
+		for i := range s.past {
+			s.past[i].At = min(s.past[i].At, at)
+		}
+	}
 	for len(s.past) > 0 && s.past[0].At < at.Add(-s.remember) {
 		s.past = s.past[1:]
 	}

@@ -349,3 +349,30 @@ func TestALateAcceptIsNotLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// A clock that was years ahead for a while, and is right again, has no id stay known
+// for years, nor all that ended since.
+func TestAnIDThatEndedByAClockThatWasAheadIsForgotten(t *testing.T) {
+	s, mouth := summary.New(time.Hour), protocol.Mouth{Who: protocol.Coordinator}
+	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
+		{Job: "ahead", At: noon.Add(50_000 * time.Hour), Mark: 1}, {Job: "since", At: noon, Mark: 2},
+	}}})
+	known := func(now protocol.Time, id protocol.JobID) (all []protocol.JobID) {
+		s.Add(protocol.Message{From: protocol.Submitter, Seq: uint64(now), At: now, Body: protocol.Submit{Job: protocol.Job{ID: id}}})
+		s.Add(mouth.Say(now, protocol.Submitter, protocol.Refuse{Job: id}))
+		for _, m := range s.Messages(1) {
+			if b, ok := m.Body.(protocol.Brought); ok {
+				for _, p := range b.Ended {
+					all = append(all, p.Job)
+				}
+			}
+		}
+		return all
+	}
+	if all := known(noon.Add(30*time.Minute), "a"); len(all) != 2 {
+		t.Errorf("within the hour %q are known; want both", all)
+	}
+	if all := known(noon.Add(91*time.Minute), "b"); len(all) != 0 {
+		t.Errorf("after it %q are known", all)
+	}
+}
