@@ -73,6 +73,13 @@ func TestStressDaysAreSummedApart(t *testing.T) {
 	if len(strains) != 3 || strains[0] != want {
 		t.Errorf("strains are %+v; want %+v, perfect and home-fifo", strains, want)
 	}
+	for _, of := range all { // at other weights it is no row of the policy's
+		of.Sweep, of.KappaUSD, of.Totals.ObjectiveUSD = true, 800, 1000
+		all = append(all, of)
+	}
+	if got := Strains(all); !reflect.DeepEqual(got, strains) {
+		t.Errorf("with a sweep strains are %+v; want %+v", got, strains)
+	}
 	var table, page bytes.Buffer
 	if err := errors.Join(Markdown(&table, all), Page(&page, all)); err != nil {
 		t.Fatal(err)

@@ -162,7 +162,7 @@ func Strains(rows []Row) []Strain {
 		for _, kind := range Stresses() {
 			var objective, more, late []float64
 			for _, r := range rows {
-				if r.Entry != entry || r.Stress != kind {
+				if r.Entry != entry || r.Stress != kind || r.Sweep {
 					continue
 				}
 				objective = append(objective, r.Totals.ObjectiveUSD)
