@@ -147,10 +147,11 @@ func Compared(d Day) string {
 		if !p.Totals.Usual() {
 			continue
 		}
-		if usual++; usual == 1 || p.Totals.ObjectiveUSD < best.ObjectiveUSD {
+		usual++
+		if usual == 1 || p.Totals.ObjectiveUSD < best.ObjectiveUSD {
 			best = p.Totals
 		}
-		if p.Totals.Policy == "home-fifo" {
+		if usual == 1 || p.Totals.Policy == "home-fifo" {
 			base = p.Totals
 		}
 	}

@@ -256,9 +256,31 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 	if got := Compared(d); !strings.Contains(got, "lowest objective is that of auction, $3.00") || !strings.Contains(got, "no rival") {
 		t.Errorf("Compared() = %q", got)
 	}
+	if got := Compared(d); strings.Contains(got, "below") {
+		t.Errorf("the lowest of all rivals is held against one that is none: %q", got)
+	}
 	d.Policies = []Policy{{Totals: all[1]}, {Totals: record.Totals{Policy: "auction/none"}}}
 	if got := Compared(d); strings.Contains(got, "lowest") || !strings.HasSuffix(got, "no rival.") {
 		t.Errorf("of such alone: %q", got)
+	}
+}
+
+// Rows that differ in what sites knew alone are told apart, whatever room there is.
+func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
+	seen := make(map[string]string)
+	for _, policy := range []string{"auction", "k8s-least-allocated", "k8s-most-allocated", "wait-awhile", "wait-awhile-interrupting", "carbon-threshold", "priority-order", "greenest-now"} {
+		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none"} {
+			name := short(policy + knows)
+			if other, dup := seen[name]; dup || utf8.RuneCountInString(name) > 20 || !strings.HasSuffix(name, knows) {
+				t.Errorf("%s is %q in a table, %q is too", policy+knows, name, other)
+			}
+			seen[name] = policy + knows
+		}
+	}
+	for name, want := range map[string]string{"a name that nobody gave it": "a name that nobody …", "a/slash in a name that is none of ours": "a/slash in a name t…"} {
+		if got := short(name); got != want {
+			t.Errorf("%q is %q; want %q", name, got, want)
+		}
 	}
 }
 

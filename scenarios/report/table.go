@@ -124,11 +124,21 @@ func gap(v float64) string {
 // plain returns outside text without what moves a cursor or turns direction.
 func plain(s string) string { return strings.Map(phrase.Legible, s) }
 
-// short returns a policy's name as a table has room for it.
+// short returns a policy's name as a table has room for it. What sites knew, after
+// the slash, stays: runs may differ in that alone.
 func short(name string) string {
-	r := []rune(plain(name))
-	if len(r) > 20 {
-		return string(r[:19]) + "…"
+	const room = 20
+	name = plain(name)
+	head, tail, more := strings.Cut(name, "/")
+	if more {
+		tail = "/" + tail
 	}
-	return string(r)
+	h, t := []rune(head), []rune(tail)
+	switch {
+	case len(h)+len(t) <= room:
+		return name
+	case len(t) > room/2: // no name of ours
+		h, t = []rune(name), nil
+	}
+	return string(h[:room-1-len(t)]) + "…" + string(t)
 }
