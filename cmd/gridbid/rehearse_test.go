@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,6 +133,20 @@ jobs: {trace: "${data}/jobs.csv", from: 0}
 	t.Setenv("GRIDBID_DATA", "")
 	if _, _, err := scenarioOf(path); err == nil || !strings.Contains(err.Error(), "GRIDBID_DATA") {
 		t.Errorf("without: %v; want to be told of GRIDBID_DATA", err)
+	}
+}
+
+// What-ifs know every name that a replay takes, also of runs that were not replayed.
+func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
+	s, err := script.Load(script.Default, script.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := chat.New(nil)
+	log.Set(stageOf(t.Context(), ledgerOfScenario(t, s), io.Discard))
+	q, back := log.Parse("compare auction/perfect with home-fifo")
+	if back != nil || !slices.Equal(q.Policies, []string{"auction/perfect", "home-fifo"}) {
+		t.Errorf("read as %v, %+v", q.Policies, back)
 	}
 }
 
