@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -219,6 +220,14 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 	}
 	if x, _ := Stress(late, "spike"); x.Sites[0].Signals[protocol.GridPrice][24+37].Value != 3_000_000 {
 		t.Errorf("a spike of a day that begins in the evening: %+v", x.Sites[0].Signals[protocol.GridPrice][50:])
+	}
+	marginal := s // by which bids go
+	marginal.Carbon, marginal.Sites = script.ByMarginal, slices.Clone(s.Sites)
+	clean := &marginal.Sites[1]
+	clean.Signals = maps.Clone(clean.Signals)
+	clean.Signals[script.Marginal], clean.Signals[script.Average] = clean.Signals[protocol.GridCarbon], clean.Signals[protocol.GridCarbon]
+	if x, _ := Stress(marginal, "drought"); !slices.Equal(x.Sites[1].Signals[script.Marginal], x.Sites[1].Signals[protocol.GridCarbon]) || x.Sites[1].Signals[script.Marginal][27].Value != 100_000 {
+		t.Errorf("a drought where bids go by marginal intensity is accounted as %+v", x.Sites[1].Signals[script.Marginal][24:48])
 	}
 	if x, _ := Stress(s, "liar"); x.Sites[2].Bids != (script.Bids{Price: 500, Energy: 500}) || s.Sites[2].Bids != (script.Bids{}) {
 		t.Errorf("liar: %+v", x.Sites[2].Bids)

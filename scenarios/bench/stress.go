@@ -83,6 +83,9 @@ func Stress(s script.Scenario, kind string) (Day, error) {
 	}
 	change(protocol.GridPrice, x.price)
 	change(protocol.GridCarbon, x.grams)
+	if s.Carbon == script.ByMarginal && len(site.Signals[script.Marginal]) > 0 { // what bids go by is accounted
+		change(script.Marginal, x.grams)
+	}
 	x.other(s, site)
 	s.Name += "-" + x.name
 	s.About = x.about

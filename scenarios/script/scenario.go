@@ -6,6 +6,7 @@ import (
 
 	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 // A Scenario is one world to replay: sites, what their grids did, and the jobs
@@ -35,6 +36,10 @@ func (s Scenario) Foretold() bool {
 // Average is the quantity of the grid's average intensity in a scenario whose
 // bids go by the marginal one. Otherwise GridCarbon is the average.
 const Average protocol.Quantity = "average"
+
+// Marginal is the quantity of its marginal one, where its source tells that: bids go
+// by another series of the same values.
+const Marginal = trace.Marginal
 
 // By which intensity bids are made and the objective counts.
 const (
