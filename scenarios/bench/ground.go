@@ -227,7 +227,7 @@ func (g *Ground) text(a chat.Answer, facts []fact, text, head, row string) (n in
 			}
 			return m
 		}
-		claim(m, g.named(m))
+		claim(m, g.named(m, facts))
 		return blank(m)
 	})
 	for _, m := range amounts.FindAllStringSubmatch(text, -1) {
@@ -276,9 +276,15 @@ func (g *Ground) told(a chat.Answer, site string) string {
 
 const elsewhere = "nothing in the answer is of that site"
 
-func (g *Ground) named(word string) string {
+func (g *Ground) named(word string, facts []fact) string {
 	if strings.HasPrefix(word, "CO2") || g.names[word] != "" {
 		return ""
+	}
+	for _, f := range facts { // of a policy, maybe with what sites knew after a slash
+		policy, ok := strings.CutPrefix(f.subject, "policy/")
+		if policy, _, _ = strings.Cut(policy, "/"); ok && policy == word {
+			return ""
+		}
 	}
 	if _, err := strconv.ParseUint(strings.TrimPrefix(word, "D-"), 10, 63); err == nil {
 		if len(g.decided([]string{word})) > 0 {

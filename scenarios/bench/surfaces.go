@@ -340,6 +340,9 @@ func totalFacts(totals []record.Totals) (all []fact) {
 			}
 		}
 	}
+	for _, t := range totals {
+		all = append(all, fact{0, "name", "policy/" + phrase.Clean(t.Policy)})
+	}
 	return append(all, fact{int64(len(totals)), "count", ""})
 }
 

@@ -32,7 +32,9 @@ func TestGroundingOfEverySurface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, totals := day.said, []record.Totals{day.totals, res.Totals}
+	other := res.Totals
+	other.Policy = "k8s-least-allocated/none" // a name with a figure in it
+	said, totals := day.said, []record.Totals{day.totals, res.Totals, other}
 	l, b := asked(t, totals...)
 	var some []Question
 	for i, q := range set(t, "paraphrases") {
@@ -54,6 +56,9 @@ func TestGroundingOfEverySurface(t *testing.T) {
 		if x.Texts == 0 || x.Claims < 5*x.Texts {
 			t.Errorf("%s: only %d claims were found in %d texts", x.Surface, x.Claims, x.Texts)
 		}
+	}
+	if n, loose := g.reported(totalFacts(totals), "k8s-most-allocated"); n != 1 || len(loose) != 1 {
+		t.Errorf("a policy that was not replayed is borne out: %d claims, %+v", n, loose)
 	}
 	plantedOnSurfaces(t, g, said, totals, all)
 }
