@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -16,6 +17,9 @@ func lock(path string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("journal: %s cannot be locked: keep its folder on a disk of this machine: %w", path, err)
+		}
 		return nil, fmt.Errorf("journal: %s is held by another process: give each its own folder, or stop that one", path)
 	}
 	return f, nil

@@ -165,7 +165,11 @@ func (r *run) restore() (uint32, error) {
 	}
 	for who, k := range keepers {
 		n := 0
+		folder := filepath.Join(r.cfg.Folder, role(who))
 		restore := func(m protocol.Message) error {
+			if site := m.From.Site(); site != "" && site != r.cfg.Site {
+				return fmt.Errorf("%s holds what site %s noted: give each site a folder of its own", folder, site)
+			}
 			n++
 			if err := k.Restore(m); err != nil {
 				r.cfg.Log.Warn("a fact does not fit", "party", who, "err", err)
@@ -174,7 +178,7 @@ func (r *run) restore() (uint32, error) {
 		}
 		g := &guard{Keeper: k}
 		r.guards[who] = g
-		l, err := journal.Begin(filepath.Join(r.cfg.Folder, role(who)), restore, g.Needs)
+		l, err := journal.Begin(folder, restore, g.Needs)
 		if err != nil {
 			return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 		}

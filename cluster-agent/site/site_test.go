@@ -2,13 +2,17 @@ package site
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -80,4 +84,32 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The folder of one site is not another's: jobs that it holds would be taken for its own.
+func TestAFolderIsThatOfItsSite(t *testing.T) {
+	folder := t.TempDir()
+	restore := func(protocol.Message) error { return nil }
+	all := func(protocol.Message) bool { return true }
+	l, err := journal.Begin(filepath.Join(folder, "agent"), restore, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oslo := protocol.Mouth{Who: protocol.Agent("oslo"), Life: l.Life()}
+	if err := errors.Join(l.Append([]protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1})}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := os.DirFS(folder)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second) // or it would run for ever
+	defer stop()
+	err = Run(ctx, Config{
+		Site: "bergen", Folder: folder, Far: new(membus.Hub), Log: slog.New(slog.DiscardHandler),
+		Agent: &greeter{mouth: protocol.Mouth{Who: protocol.Agent("bergen")}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "holds what site oslo noted") {
+		t.Errorf("bergen begins in the folder of oslo: %v", err)
+	}
+	if left, err := fs.Glob(before, "agent/*.facts"); err != nil || len(left) != 1 {
+		t.Errorf("of oslo's journal %q is left, %v", left, err)
+	}
 }

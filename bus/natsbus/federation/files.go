@@ -129,6 +129,9 @@ func Lock(dir string) (release func(), err error) {
 	}
 	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		d.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("federation: %s cannot be locked: keep it on a disk of this machine: %w", dir, err)
+		}
 		return nil, fmt.Errorf("federation: %s: another command is changing it; try again", dir)
 	}
 	return func() { d.Close() }, nil
