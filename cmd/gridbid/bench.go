@@ -111,7 +111,7 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 		more, bad := f.sweeps(cmd, plan)
 		rows, err, endless = append(rows, more...), errors.Join(err, bad), bad == nil || errors.Is(bad, scenarios.ErrLate)
 	}
-	if err != nil && !endless { // tables that are there stay: rows of another build could not fill them again
+	if err != nil && (!endless || len(rows) == 0) { // tables that are there stay: rows of another build could not fill them again
 		if len(rows) > 0 {
 			fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
 		}

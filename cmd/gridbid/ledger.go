@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/coordinator/phrase"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
 )
 
 const (
@@ -49,6 +50,9 @@ func findLedger(dir, policy string) (string, error) {
 		if policy = "auction"; len(names) == 1 {
 			policy = names[0]
 		}
+	}
+	if name, err := scenarios.Named(policy); err == nil { // as replay takes it: auction/forecast
+		policy = name
 	}
 	file := ledgerFile(dir, policy)
 	if !slices.Contains(names, strings.TrimSuffix(filepath.Base(file), ledgerSuffix)) {

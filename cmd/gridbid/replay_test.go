@@ -107,7 +107,7 @@ jobs: {count: 40, deferrable: 1}
 	if bad := json.Unmarshal([]byte(out), &all); err != nil || bad != nil || len(all) != 2 || all[0].Policy != "auction" || all[1].Policy != "auction/perfect" || all[0].JobsUSD == all[1].JobsUSD {
 		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, talk)
 	}
-	for i, flag := range []string{"auction", "auction/perfect"} {
+	for i, flag := range []string{"auction/forecast", "auction/perfect"} {
 		path, err := ledgerFlag{run: lastRun, policy: flag}.path()
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ jobs: {count: 40, deferrable: 1}
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}
 		again, err := stage.Play(chat.Day{Carbon: -1})
-		if err != nil || again.Totals.Policy != flag || again.Totals.JobsUSD != all[i].JobsUSD {
+		if err != nil || again.Totals.Policy != all[i].Policy || again.Totals.JobsUSD != all[i].JobsUSD {
 			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
 		}
 	}
