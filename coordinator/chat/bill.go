@@ -107,7 +107,9 @@ func (s sum) marked(a *Answer) {
 	}
 }
 
-func (s *sum) idle(b protocol.Bill) {
+// idle adds what sites drew beside jobs.
+func (s *sum) idle(b protocol.Bill, estimated bool) {
+	s.estimated = s.estimated || estimated
 	s.bill.Energy += b.Energy
 	s.bill.Carbon += b.Carbon
 	s.bill.Money += b.Money
@@ -160,7 +162,7 @@ func (l *Log) idleBy(q question.Query, key func(site string, hour protocol.Time)
 			if all[k] == nil {
 				all[k] = new(sum)
 			}
-			all[k].idle(m.Idle)
+			all[k].idle(m.Idle, m.Estimated)
 		}
 	}
 	return all
@@ -240,7 +242,7 @@ func (l *Log) bill(q question.Query, a *Answer) {
 	}
 	a.Cites = slices.Compact(slices.Clone(all.ids))
 	both := *all
-	both.idle(idle.bill)
+	both.idle(idle.bill, idle.estimated)
 	subject := "run"
 	switch {
 	case q.Tenant != "":
@@ -271,6 +273,7 @@ func (l *Log) sayBill(q question.Query, a *Answer, jobs, idle, both sum) {
 		return
 	}
 	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), phrase.Dollars(idle.bill.Money))
+	idle.marked(a)
 	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), phrase.Dollars(both.bill.Money), phrase.Dollars(jobs.paid))
 }
 
@@ -395,7 +398,7 @@ func (l *Log) mix(q question.Query, a *Answer) {
 		all.add(x)
 	}
 	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
-		all.idle(idle.bill)
+		all.idle(idle.bill, idle.estimated)
 	}
 	a.Cites = all.ids
 	if all.bill.Energy == 0 {

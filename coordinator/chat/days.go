@@ -96,7 +96,7 @@ func (l *Log) tally(q question.Query) tally {
 		t.bill.add(x)
 	}
 	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
-		t.bill.idle(idle.bill)
+		t.bill.idle(idle.bill, idle.estimated)
 	}
 	return t
 }

@@ -37,3 +37,21 @@ func TestThereAreNoSharesOfLessThanNothing(t *testing.T) {
 		t.Errorf("-10 of 40 is %s", got)
 	}
 }
+
+// What a site guesses of its idle draw is marked wherever it is counted.
+func TestIdleDrawThatIsAnEstimateIsMarked(t *testing.T) {
+	for _, estimated := range []bool{false, true} {
+		s := day()
+		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Meter{Hour: noon, Total: 9, Idle: protocol.Bill{Energy: 9, Carbon: 9, Money: 9}, Estimated: estimated})
+		l := s.log()
+		for _, ask := range []string{"energy used", "energy by site", "average carbon intensity of our energy"} {
+			a := l.Ask(ask)
+			if a.Kind != "answer" || strings.Contains(strings.Join(a.Text, " "), "estimate") != estimated {
+				t.Errorf("%s, an estimate %v: %s %q", ask, estimated, a.Kind, a.Text)
+			}
+		}
+		if a := l.Ask("energy of tenant vision"); strings.Contains(strings.Join(a.Text, " "), "estimate") {
+			t.Errorf("idle draw is no tenant's: %q", a.Text)
+		}
+	}
+}
