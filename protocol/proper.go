@@ -15,6 +15,10 @@ func (b Bill) possible() bool {
 	return within(b.IT, MostEnergy) && within(b.Energy, MostEnergy) && within(b.Carbon, MostCarbon) && within(b.Money, MostMoney)
 }
 
+// Read reports whether m is a reading of its hour. What a lost run drew is told as a
+// Meter, too, with a bill and without a total.
+func (m Meter) Read() bool { return m.Total != 0 || m.Idle == (Bill{}) }
+
 func within[T ~int64](v, most T) bool { return v >= -most && v <= most }
 
 // Proper reports whether m is said by somebody who may say such a thing, and can be:

@@ -279,9 +279,6 @@ func (l *Log) fit(q question.Query, a *Answer) {
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
 }
 
-// reads reports whether a meter was read: what a lost run drew is told by the hour, too.
-func reads(m protocol.Meter) bool { return m.Total != 0 || m.Idle == (protocol.Bill{}) }
-
 // power tells the mean draw of the last whole hour that was metered.
 func (l *Log) power(q question.Query, a *Answer) {
 	at := l.moment(q, a)
@@ -293,7 +290,7 @@ func (l *Log) power(q question.Query, a *Answer) {
 		}
 		var last protocol.Meter
 		for _, m := range l.sites[s].meters {
-			if reads(m) && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
+			if m.Read() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
 				last = m
 			}
 		}

@@ -89,7 +89,7 @@ func (d *Diary) observe(m protocol.Message) {
 		d.site(from).look(outlook{m.At, b.Grid})
 	case protocol.Meter:
 		s := d.site(from)
-		if b.Total != 0 || b.Idle == (protocol.Bill{}) { // what a lost run drew is told by the hour, too, and is no reading
+		if b.Read() {
 			s.meters = append(s.meters, meter{m.At, b.Hour, b.Total})
 		}
 		d.spend(m.At, b.Idle, 1, false)

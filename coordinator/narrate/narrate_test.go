@@ -374,26 +374,33 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	}
 }
 
+// under explains why a job went to one of two sites, its own, where rules were in force; the
+// other asked for less.
+func under(t *testing.T, rules []protocol.Rule, own, other string) string {
+	t.Helper()
+	s := begin(own, other)
+	o := option(0, 3*time.Hour, "A100", 0, 310, 3)
+	s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: rules})
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer(own, 1, menu(o))
+	s.offer(other, 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
+	s.award(own, 1, o, protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(got.String()), " ")
+}
+
 // Where rules of the operators are in force, what room is worth to others need not be
 // why a cheaper site was not taken.
 func TestRulesInForceAreNotPassedOver(t *testing.T) {
 	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}} {
-		s := begin("oslo", "bern")
-		o := option(0, 3*time.Hour, "A100", 0, 310, 3)
-		s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: rules})
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
-		s.call(1, job())
-		s.offer("oslo", 1, menu(o))
-		s.offer("bern", 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
-		s.award("oslo", 1, o, protocol.Cheapest)
-		r, _ := s.book.Job("train-42")
-		var got bytes.Buffer
-		if err := Decision(&got, r); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(strings.Fields(got.String()), " ")
+		text := under(t, rules, "oslo", "bern")
 		if strings.Contains(text, "Rules of the operators were in force, version 3") != (rules != nil) || strings.Contains(text, "share its room") != (rules == nil) {
-			t.Errorf("under %v: %s", rules, &got)
+			t.Errorf("under %v: %s", rules, text)
 		}
 	}
 }
@@ -401,25 +408,12 @@ func TestRulesInForceAreNotPassedOver(t *testing.T) {
 // Beside rules in force what room was worth is told, too: it may have been either.
 func TestRulesInForceHideNoPriceOfRoom(t *testing.T) {
 	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Prefer, Sites: []string{"turin"}, Weight: 150}}} {
-		s := begin("bern", "oslo")
-		o := option(0, 3*time.Hour, "A100", 0, 310, 3)
-		s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: rules})
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
-		s.call(1, job())
-		s.offer("bern", 1, menu(o))
-		s.offer("oslo", 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
-		s.award("bern", 1, o, protocol.Cheapest)
-		r, _ := s.book.Job("train-42")
-		var got bytes.Buffer
-		if err := Decision(&got, r); err != nil {
-			t.Fatal(err)
-		}
-		text, want := strings.Join(strings.Fields(got.String()), " "), "But its room is worth more to other jobs: $0.0480, against $0 at bern."
+		text, want := under(t, rules, "bern", "oslo"), "But its room is worth more to other jobs: $0.0480, against $0 at bern."
 		if rules != nil {
 			want = "dearer or cheaper than it is. By the prices of its round the room at oslo is worth $0.0480 to other jobs, and that at bern $0."
 		}
 		if !strings.Contains(text, want) {
-			t.Errorf("under %v: %s; want %q", rules, &got, want)
+			t.Errorf("under %v: %s; want %q", rules, text, want)
 		}
 	}
 }
