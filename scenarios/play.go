@@ -37,8 +37,8 @@ type Result struct {
 	Counts map[string]int // what the market did not read, by reason
 }
 
-// Play replays a scenario under a policy on a hub, as Named reads one, and checks the record: a run
-// that does not add up is an error, together with its result.
+// Play replays a scenario on a hub under a policy, as Named reads one, and checks
+// the record: a run that does not add up is an error, together with its result.
 func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
 	st, err := set(s, policy, o)
 	if err != nil {

@@ -66,6 +66,9 @@ func Named(text string) (string, error) {
 	return join(policy, signals), err
 }
 
+// Stem returns the name of a policy as names of files bear it: "auction-perfect".
+func Stem(name string) string { return strings.ReplaceAll(name, "/", "-") }
+
 // parse takes a name apart.
 func parse(name string) (policy string, s Signals, err error) {
 	policy, signals, _ := strings.Cut(name, "/")

@@ -109,8 +109,13 @@ func (c Config) Open(dir string) (Config, error) {
 	if !slices.Contains(k.tells, c.Tells) {
 		return c, Fault{"tells", fmt.Sprintf("is %q; %s tells %s", c.Tells, c.From, strings.Join(k.tells, " and "))}
 	}
+	for _, file := range []*string{&c.File, &c.KeyFile, &c.PasswordFile} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(dir, *file)
+		}
+	}
 	for _, check := range []func() error{
-		func() error { return c.secrets(dir) }, func() error { return c.has(k) }, c.times, c.unit, c.places,
+		c.secrets, func() error { return c.has(k) }, c.times, c.unit, c.places,
 		func() error { return c.address() }, // with the key that was read
 	} {
 		if err := check(); err != nil {
@@ -122,11 +127,6 @@ func (c Config) Open(dir string) (Config, error) {
 	}
 	if c.TimeColumn == "" {
 		c.TimeColumn = "time"
-	}
-	for _, file := range []*string{&c.File, &c.KeyFile, &c.PasswordFile} {
-		if *file != "" && !filepath.IsAbs(*file) {
-			*file = filepath.Join(dir, *file)
-		}
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c, nil
@@ -161,7 +161,7 @@ func (c Config) has(k kind) error {
 }
 
 // secrets reads key and password.
-func (c *Config) secrets(dir string) error {
+func (c *Config) secrets() error {
 	for _, s := range []struct {
 		into      *string
 		env, file string
@@ -175,16 +175,12 @@ func (c *Config) secrets(dir string) error {
 				return Fault{s.name + "_env", fmt.Sprintf("the environment has no %s", s.env)}
 			}
 		case s.file != "":
-			file := s.file
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(dir, file)
-			}
-			text, err := os.ReadFile(file)
+			text, err := os.ReadFile(s.file)
 			if err != nil {
 				return Fault{s.name + "_file", err.Error()}
 			}
 			if *s.into = strings.TrimSpace(string(text)); *s.into == "" {
-				return Fault{s.name + "_file", file + " is empty"}
+				return Fault{s.name + "_file", s.file + " is empty"}
 			}
 		}
 		if strings.ContainsAny(*s.into, "\r\n\x00") {

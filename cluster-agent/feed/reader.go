@@ -89,7 +89,7 @@ func (r *Reader) holds(c Config) {
 // do. While a file cannot be read the keys of before serve.
 func (r *Reader) renew() {
 	c := r.cfg
-	if err := c.secrets(""); err == nil && r.keys != [2]string{c.key, c.password} {
+	if err := c.secrets(); err == nil && r.keys != [2]string{c.key, c.password} {
 		r.holds(c)
 	}
 }

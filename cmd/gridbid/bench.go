@@ -105,23 +105,31 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 		Days: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
 		Say: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
 	}
-	rows, err := bench.Run(cmd.Context(), plan)
-	endless := errors.Is(err, scenarios.ErrLate)
-	if f.sweep && (err == nil || endless) {
-		more, bad := f.sweeps(cmd, plan)
-		rows, err, endless = append(rows, more...), errors.Join(err, bad), bad == nil || errors.Is(bad, scenarios.ErrLate)
+	plans := []bench.Plan{plan}
+	if f.sweep {
+		plans = append(plans, sweeps(plan))
 	}
-	if err != nil && (!endless || len(rows) == 0) { // tables that are there stay: rows of another build could not fill them again
-		if len(rows) > 0 {
-			fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
+	var rows []bench.Row
+	var endless error // of runs that have no row
+	for _, p := range plans {
+		more, err := bench.Run(cmd.Context(), p)
+		rows = append(rows, more...)
+		if err != nil && !errors.Is(err, scenarios.ErrLate) { // tables that are there stay: rows of another build could not fill them again
+			if len(rows) > 0 {
+				fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
+			}
+			return errors.Join(endless, err)
 		}
-		return err
+		endless = errors.Join(endless, err)
+	}
+	if len(rows) == 0 && endless != nil { // nor does nothing take their place
+		return endless
 	}
 	if err := bench.Write(f.out, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
-	return errors.Join(bench.Markdown(cmd.OutOrStdout(), rows), err)
+	return errors.Join(bench.Markdown(cmd.OutOrStdout(), rows), endless)
 }
 
 // entries returns what to run: as asked for, or everything.
@@ -204,8 +212,8 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	return out, nil
 }
 
-// sweeps runs auction at other weights.
-func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, error) {
+// sweeps plans auction at other weights.
+func sweeps(p bench.Plan) bench.Plan {
 	days := p.Days
 	p.Sweep = true
 	p.Days, p.Entries = nil, []string{scenarios.Auction}
@@ -214,7 +222,7 @@ func (f *benchFlags) sweeps(cmd *cobra.Command, p bench.Plan) ([]bench.Row, erro
 			p.Days = append(p.Days, bench.Day{Scenario: s, Stress: d.Stress})
 		}
 	}
-	return bench.Run(cmd.Context(), p)
+	return p
 }
 
 // fingerprint names this build by its own bytes: a revision would not tell a

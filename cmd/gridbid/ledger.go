@@ -54,17 +54,15 @@ func findLedger(dir, policy string) (string, error) {
 	if name, err := scenarios.Named(policy); err == nil { // as replay takes it: auction/forecast
 		policy = name
 	}
-	file := ledgerFile(dir, policy)
-	if !slices.Contains(names, strings.TrimSuffix(filepath.Base(file), ledgerSuffix)) {
+	if !slices.Contains(names, scenarios.Stem(policy)) {
 		return "", fmt.Errorf("no ledger of policy %q in %s: --policy takes %s", policy, dir, strings.Join(names, ", "))
 	}
-	return file, nil
+	return ledgerFile(dir, policy), nil
 }
 
-// ledgerFile is where in a folder a policy's ledger lies: that of auction/perfect is
-// auction-perfect.ledger.
+// ledgerFile is where in a folder a policy's ledger lies.
 func ledgerFile(dir, policy string) string {
-	return filepath.Join(dir, strings.ReplaceAll(policy, "/", "-")+ledgerSuffix)
+	return filepath.Join(dir, scenarios.Stem(policy)+ledgerSuffix)
 }
 
 // readLedger calls each with every message of a ledger, "-" being standard

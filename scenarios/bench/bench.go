@@ -131,7 +131,7 @@ func (p Plan) bounds(ctx context.Context, s script.Scenario) (b pair, err error)
 
 // row returns one row, and whether it had to be run.
 func (p Plan) row(ctx context.Context, s script.Scenario, entry string, floor pair) (r Row, ran bool, err error) {
-	path := p.file(s.Name+"-"+strings.ReplaceAll(entry, "/", "-"), s.Hash, entry, fmt.Sprint(s.Weights))
+	path := p.file(s.Name+"-"+scenarios.Stem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
 	if keep(path, &r) {
 		return measure(s, entry, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
 	}

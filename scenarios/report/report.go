@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,25 +143,23 @@ func Compared(d Day) string {
 	if len(d.Policies) == 1 {
 		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
 	}
-	best, base, usual := first, first, 0
+	var rivals []record.Totals
 	for _, p := range d.Policies {
-		if !p.Totals.Usual() {
-			continue
-		}
-		usual++
-		if usual == 1 || p.Totals.ObjectiveUSD < best.ObjectiveUSD {
-			best = p.Totals
-		}
-		if usual == 1 || p.Totals.Policy == "home-fifo" {
-			base = p.Totals
+		if p.Totals.Usual() {
+			rivals = append(rivals, p.Totals)
 		}
 	}
 	s += "They saw the same prices, carbon intensities and machines; only the rule that chooses site and hour differs. "
-	if usual < len(d.Policies) {
+	if len(rivals) < len(d.Policies) {
 		s += "What follows a slash is what sites knew ahead of time, where it was not the usual: such a run is there to compare with, and no rival. "
 	}
-	if usual == 0 {
+	if len(rivals) == 0 {
 		return strings.TrimSuffix(s, " ")
+	}
+	best := slices.MinFunc(rivals, func(x, y record.Totals) int { return cmp.Compare(x.ObjectiveUSD, y.ObjectiveUSD) })
+	base := rivals[0]
+	if i := slices.IndexFunc(rivals, func(t record.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
+		base = rivals[i]
 	}
 	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))
 	if base.Policy != best.Policy && base.ObjectiveUSD > 0 {
