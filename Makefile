@@ -40,12 +40,12 @@ lint:
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)
 .PHONY: race
 race:
-	$(GO) test -race -timeout 25m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advise ./coordinator/follow ./coordinator/web ./coordinator/mcp ./coordinator/lead ./coordinator/desk ./cluster-agent/feed ./scenarios/replay
+	$(GO) test -race -timeout 25m $$($(GO) list ./bus/... | grep -v natsbus/federation) ./llm ./coordinator/advisor ./explain/timeline/tail ./explain/page ./explain/mcp ./coordinator/leader ./coordinator/api ./cluster-agent/signals ./scenarios/sim/loop
 
 ## build: the binaries, in bin/
 .PHONY: build
 build:
-	$(GO) build -trimpath -o bin/ ./cmd/... ./coordinator ./cluster-agent
+	$(GO) build -trimpath -o bin/ ./cmd/...
 
 ## bench: benchmarks of PKG that match BENCH, COUNT times, for benchstat
 .PHONY: bench
@@ -70,7 +70,7 @@ fuzz:
 ## stories: tell again what tests hold word for word; read the diff before you commit
 .PHONY: stories
 stories:
-	$(GO) test ./coordinator/narrate ./scenarios/report ./internal/arch -update
+	$(GO) test ./explain/narrate ./scenarios/report ./internal/arch -update
 	git diff --stat
 
 ## real: replay ten recorded days under every policy, and judge the auction (needs DATA; minutes)

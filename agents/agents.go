@@ -18,9 +18,9 @@ package agents
 import (
 	"slices"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
-	"github.com/gridbid/gridbid/cluster-agent/profile"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/runtimeest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -62,12 +62,12 @@ type Agent struct {
 	heard   protocol.Time // latest that the coordinator said anything, by its clock
 	doubt   protocol.Time // since when it numbers lower than before; 0: it does not
 	doubted uint64        // its life, then
-	fleet   *fleet.Fleet
-	grid    *grid.Known
-	jobs    *profile.Profiles
+	fleet   *capacity.Fleet
+	grid    *forecast.Known
+	jobs    *runtimeest.Profiles
 	ran     []uint64         // numbers of the facts that jobs was learned from
 	outlook protocol.Outlook // of the last call
-	curve   *grid.Curve      // of outlook
+	curve   *forecast.Curve  // of outlook
 	greeted bool
 	told    bool                            // the hands have said what they hold
 	short   bool                            // since the last greeting a job found no room
@@ -108,7 +108,7 @@ type live struct {
 }
 
 // New returns an agent that bids for a fleet, by what it hears of a grid.
-func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
+func New(cfg Config, f *capacity.Fleet, g *forecast.Known) *Agent {
 	if cfg.Habit.Most == 0 {
 		cfg.Habit.Most = 4
 	}
@@ -116,7 +116,7 @@ func New(cfg Config, f *fleet.Fleet, g *grid.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: profile.New(profile.Config{}),
+		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -80,11 +80,11 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 	if ran.Lasted != 2*time.Hour || ran.Power != 100_000 || ran.Job.Tenant != "lab" || ran.Job.ID != "" {
 		t.Errorf("it remembers %+v; want two hours at 100 W", ran)
 	}
-	f, err := fleet.New(fleet.Config{Power: power.Default()})
+	f, err := capacity.New(capacity.Config{Power: power.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := New(Config{Site: "oslo"}, f, grid.New(grid.Config{}))
+	again := New(Config{Site: "oslo"}, f, forecast.New(forecast.Config{}))
 	for _, m := range kept {
 		if err := again.Restore(m); err != nil {
 			t.Error(err)

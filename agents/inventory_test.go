@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // unknown is an agent that knows no node of its site yet.
 func unknown(t *testing.T) (*Agent, *protocol.Mouth) {
-	f, err := fleet.New(fleet.Config{Power: power.Default()})
+	f, err := capacity.New(capacity.Config{Power: power.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Site: "oslo"}, f, grid.New(grid.Config{})), &protocol.Mouth{Who: "hands/oslo"}
+	return New(Config{Site: "oslo"}, f, forecast.New(forecast.Config{})), &protocol.Mouth{Who: "hands/oslo"}
 }
 
 func inventory(names ...string) protocol.Inventory {

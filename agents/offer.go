@@ -3,7 +3,7 @@ package agents
 import (
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -43,7 +43,7 @@ func (a *Agent) look(now protocol.Time) {
 		return
 	}
 	a.outlook = a.grid.Outlook(now, hours)
-	a.curve = grid.NewCurve(a.outlook)
+	a.curve = forecast.NewCurve(a.outlook)
 }
 
 // shadow is what room of one site is worth, by model.

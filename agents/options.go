@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -40,12 +40,12 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	if a.cfg.Network.takes(j, a.cfg.Site) > protocol.MaxRun {
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.PastDeadline, Note: "its input takes over 720h to come"}}
 	}
-	var ways []fleet.Way
+	var ways []capacity.Way
 	var why protocol.Reason
 	if a.cfg.Habit.Choose {
 		ways, why = a.fleet.Ways(j)
 	} else if w, reason, ok := a.fleet.Plain(p.now, j); ok {
-		ways = []fleet.Way{w}
+		ways = []capacity.Way{w}
 	} else {
 		why = reason
 	}
@@ -69,9 +69,9 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 // options returns what is offered on each GPU model, soonest first. Every job is
 // offered every model: if all were offered the one that is cheapest for all, the
 // market would find it full, and nothing of the others on the menu.
-func (p *pricing) options(j protocol.Job, ways []fleet.Way) (out []protocol.Option) {
+func (p *pricing) options(j protocol.Job, ways []capacity.Way) (out []protocol.Option) {
 	for len(ways) > 0 {
-		n := slices.IndexFunc(ways, func(w fleet.Way) bool { return w.Model != ways[0].Model })
+		n := slices.IndexFunc(ways, func(w capacity.Way) bool { return w.Model != ways[0].Model })
 		if n < 0 {
 			n = len(ways)
 		}
@@ -84,7 +84,7 @@ func (p *pricing) options(j protocol.Job, ways []fleet.Way) (out []protocol.Opti
 
 // starts returns, for each start that is worth a thought, the best of some ways to
 // run then, soonest first.
-func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
+func (p *pricing) starts(j protocol.Job, ways []capacity.Way) []priced {
 	best := make(map[protocol.Time]priced)
 	for _, w := range ways {
 		run := w.Run + p.agent.cfg.Network.takes(j, p.agent.cfg.Site)
@@ -104,7 +104,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		}
 		last := earliest
 		if p.agent.cfg.Habit.Later && j.Deferrable {
-			last = max(earliest, min(fleet.Latest(j, run), p.now.Add(slots*slot)))
+			last = max(earliest, min(capacity.Latest(j, run), p.now.Add(slots*slot)))
 		}
 		idle := protocol.Milliwatts(0)
 		if p.agent.cfg.Habit.Idle {
@@ -112,7 +112,7 @@ func (p *pricing) starts(j protocol.Job, ways []fleet.Way) []priced {
 		}
 		opening := protocol.Time(0) // from there back to where it was looked for there is none
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
-			at := fleet.Place{}
+			at := capacity.Place{}
 			if t == p.now {
 				at = place
 			}
@@ -145,7 +145,7 @@ const firm = 2 * time.Hour
 
 // price says what it takes to run j one way from a start on. Idle is its share of
 // what its node draws for being awake.
-func (p *pricing) price(j protocol.Job, w fleet.Way, start protocol.Time, run time.Duration, idle protocol.Milliwatts, at fleet.Place) priced {
+func (p *pricing) price(j protocol.Job, w capacity.Way, start protocol.Time, run time.Duration, idle protocol.Milliwatts, at capacity.Place) priced {
 	finish := start.Add(run)
 	o := protocol.Option{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, Fragment: at.Fragment, Score: at.Score}
 	o.Energy, o.Carbon, o.Money = p.agent.curve.Cost(start, finish, w.Power)

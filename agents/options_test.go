@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -39,9 +39,9 @@ func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
 // Whatever is cheapest, a job that may run on two models is offered hours of both,
 // soonest first, each the cheapest way to run on its model then.
 func TestEveryModelIsOffered(t *testing.T) {
-	var nodes []fleet.Node
+	var nodes []capacity.Node
 	for _, model := range []string{"A100", "V100"} {
-		nodes = append(nodes, fleet.Node{
+		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: "of-" + model, CPU: 64_000, Memory: 256 << 10, GPUs: 4, Model: model}, Host: power.DefaultHost(4),
 		})
 	}

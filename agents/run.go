@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -144,10 +144,10 @@ func (a *Agent) again(w protocol.Award) (start protocol.Time, ok bool) {
 // when the accept is confirmed.
 func (a *Agent) start(now protocol.Time, r reserved) bool {
 	job, w := r.job, r.award
-	var way fleet.Way
+	var way capacity.Way
 	if a.cfg.Habit.Choose && job.GPUs > 0 {
 		ways, _ := a.fleet.Ways(job)
-		i := slices.IndexFunc(ways, func(x fleet.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
+		i := slices.IndexFunc(ways, func(x capacity.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
 		if i < 0 {
 			return false
 		}

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -36,22 +36,22 @@ func newSite(t *testing.T, habit Habit, gpus ...int) *site {
 
 // newDarkSite returns one that was told nothing of its grid.
 func newDarkSite(t *testing.T, habit Habit, gpus ...int) *site {
-	var nodes []fleet.Node
+	var nodes []capacity.Node
 	for i, n := range gpus {
-		nodes = append(nodes, fleet.Node{
+		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: string(rune('a' + i)), CPU: 64_000, Memory: 256 << 10, GPUs: n, Model: "V100"}, Host: power.DefaultHost(n),
 		})
 	}
 	return newSiteOf(t, habit, nodes)
 }
 
-func newSiteOf(t *testing.T, habit Habit, nodes []fleet.Node) *site {
-	f, err := fleet.New(fleet.Config{Nodes: nodes, Power: power.Default()})
+func newSiteOf(t *testing.T, habit Habit, nodes []capacity.Node) *site {
+	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &site{
-		T: t, now: noon, agent: New(Config{Site: "oslo", Habit: habit}, f, grid.New(grid.Config{})),
+		T: t, now: noon, agent: New(Config{Site: "oslo", Habit: habit}, f, forecast.New(forecast.Config{})),
 		market: protocol.Mouth{Who: protocol.Coordinator}, hands: protocol.Mouth{Who: "hands/oslo"}, feed: protocol.Mouth{Who: "feed/oslo"},
 	}
 }

@@ -8,13 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // slotBySlot returns the starts at which a job finds room for one way to run, by a look
 // at each.
-func (p *pricing) slotBySlot(j protocol.Job, w fleet.Way) (all []protocol.Time) {
+func (p *pricing) slotBySlot(j protocol.Job, w capacity.Way) (all []protocol.Time) {
 	opens := func(t protocol.Time) (at protocol.Time, ok bool) {
 		return p.agent.fleet.Opening(p.now, j, w.Model, t, w.Run)
 	}
@@ -25,7 +25,7 @@ func (p *pricing) slotBySlot(j protocol.Job, w fleet.Way) (all []protocol.Time) 
 		}
 		earliest = max(earliest, p.now.Add(time.Second))
 	}
-	last := max(earliest, min(fleet.Latest(j, w.Run), p.now.Add(slots*slot)))
+	last := max(earliest, min(capacity.Latest(j, w.Run), p.now.Add(slots*slot)))
 	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
 		if at, ok := opens(t); t == earliest || ok && at == t {
 			all = append(all, t)
@@ -55,7 +55,7 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 		p := pricing{agent: s.agent, now: s.now, terms: weights, shadow: newShadow(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
-		for _, o := range p.starts(j, []fleet.Way{w}) {
+		for _, o := range p.starts(j, []capacity.Way{w}) {
 			got = append(got, o.Start)
 		}
 		if want := p.slotBySlot(j, w); !slices.Equal(got, want) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/llm"
-	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/llm/faultyserver"
 )
 
 func TestACassetteAnswersAsTheServerDid(t *testing.T) {
@@ -20,7 +20,7 @@ func TestACassetteAnswersAsTheServerDid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, s := serve(t, api, rogue.Answer(func(body []byte) string {
+		m, s := serve(t, api, faultyserver.Answer(func(body []byte) string {
 			return `{"said":"` + string(secret) + `","first":` + map[bool]string{true: "true", false: "false"}[strings.Contains(string(body), "first")] + `}`
 		}), func(c *llm.Config) { c.Transport = tape })
 		one, two := prompt, prompt

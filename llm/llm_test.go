@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gridbid/gridbid/llm"
-	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/llm/faultyserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,9 +25,9 @@ const secret = llm.Key("sk-very-secret-17")
 var apis = []llm.API{llm.OpenAI, llm.Anthropic}
 
 // serve starts a server and opens a model of it.
-func serve(t *testing.T, api llm.API, b rogue.Behaviour, change ...func(*llm.Config)) (*llm.Model, *rogue.Server) {
+func serve(t *testing.T, api llm.API, b faultyserver.Behaviour, change ...func(*llm.Config)) (*llm.Model, *faultyserver.Server) {
 	t.Helper()
-	s, err := rogue.Start(b)
+	s, err := faultyserver.Start(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ var prompt = llm.Prompt{System: "be brief", User: "which?", Name: "verdict", Sch
 
 func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 	for _, api := range apis {
-		bads := rogue.Faults()
+		bads := faultyserver.Faults()
 		if api == llm.OpenAI {
-			bads = append(bads, rogue.OfOpenAI()...)
+			bads = append(bads, faultyserver.OfOpenAI()...)
 		} else {
-			bads = append(bads, rogue.OfAnthropic()...)
+			bads = append(bads, faultyserver.OfAnthropic()...)
 		}
 		for _, bad := range bads {
 			t.Run(fmt.Sprint(api, "/", bad.Name), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 // Half a reply must never be taken for a whole one, however the race between
 // deadline and reader goes.
 func TestADeadlineInTheMiddleIsAlwaysAnError(t *testing.T) {
-	for _, bad := range rogue.Faults()[:3] {
+	for _, bad := range faultyserver.Faults()[:3] {
 		m, _ := serve(t, llm.OpenAI, bad.Do)
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -103,7 +103,7 @@ func TestADeadlineInTheMiddleIsAlwaysAnError(t *testing.T) {
 
 func TestWhatIsAskedArrives(t *testing.T) {
 	for _, api := range apis {
-		m, s := serve(t, api, rogue.Say(`{"choice":"k2"}`))
+		m, s := serve(t, api, faultyserver.Say(`{"choice":"k2"}`))
 		p := prompt
 		p.Images = [][]byte{{0x89, 'P', 'N', 'G', 13, 10}}
 		r, err := m.Ask(t.Context(), p)
@@ -123,7 +123,7 @@ func TestWhatIsAskedArrives(t *testing.T) {
 }
 
 func TestEachCallHasItsOwnSchema(t *testing.T) {
-	m, _ := serve(t, llm.OpenAI, rogue.Answer(func(body []byte) string {
+	m, _ := serve(t, llm.OpenAI, faultyserver.Answer(func(body []byte) string {
 		var r struct {
 			Format struct {
 				Schema struct {
@@ -150,7 +150,7 @@ func TestEachCallHasItsOwnSchema(t *testing.T) {
 
 func TestTheKeyIsNeverTold(t *testing.T) {
 	for _, api := range apis {
-		m, _ := serve(t, api, rogue.Say(`{"key":"`+string(secret)+`"}`))
+		m, _ := serve(t, api, faultyserver.Say(`{"key":"`+string(secret)+`"}`))
 		if r, err := m.Ask(t.Context(), prompt); err != nil || strings.Contains(r.Text, string(secret)) {
 			t.Errorf("%s: Ask = %+v, %v", api, r, err)
 		}
@@ -175,7 +175,7 @@ func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
 		headers := make(chan http.Header, 1)
 		m, _ := serve(t, api, func(w http.ResponseWriter, r *http.Request, b []byte) {
 			headers <- r.Header
-			rogue.Say("{}")(w, r, b)
+			faultyserver.Say("{}")(w, r, b)
 		}, func(c *llm.Config) { c.Key = "" })
 		if _, err := m.Ask(t.Context(), prompt); err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
 
 func TestLimitsHoldUnderALoop(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	m, s := serve(t, llm.OpenAI, rogue.Say("{}"), func(c *llm.Config) {
+	m, s := serve(t, llm.OpenAI, faultyserver.Say("{}"), func(c *llm.Config) {
 		c.Hourly, c.Tariff = llm.Limit{Calls: 5, Tokens: 100_000}, llm.Tariff{In: 1_000_000, Out: 2_000_000}
 		c.Now = func() time.Time { return now }
 	})
@@ -208,7 +208,7 @@ func TestLimitsHoldUnderALoop(t *testing.T) {
 	if _, err := m.Ask(t.Context(), prompt); err != nil {
 		t.Errorf("an hour later: %v", err)
 	}
-	m, _ = serve(t, llm.OpenAI, rogue.Say("{}"), func(c *llm.Config) { c.Hourly.Tokens = 100 })
+	m, _ = serve(t, llm.OpenAI, faultyserver.Say("{}"), func(c *llm.Config) { c.Hourly.Tokens = 100 })
 	for i, want := range []bool{true, false} {
 		if _, err := m.Ask(t.Context(), prompt); (err == nil) != want {
 			t.Errorf("call %d at 100 tokens an hour: %v", i, err)
@@ -247,7 +247,7 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 // A caller that sets no deadline waits no longer than was configured.
 func TestWithoutADeadlineTheConfiguredWaitHolds(t *testing.T) {
 	for _, api := range apis {
-		for _, bad := range rogue.Faults()[:3] {
+		for _, bad := range faultyserver.Faults()[:3] {
 			m, _ := serve(t, api, bad.Do, func(c *llm.Config) { c.Wait = 50 * time.Millisecond })
 			if _, err := m.Ask(context.Background(), prompt); !errors.Is(err, &llm.Error{Fault: llm.Late}) {
 				t.Errorf("%s: %s: Ask = %v; want late", api, bad.Name, err)
@@ -260,7 +260,7 @@ func TestWithoutADeadlineTheConfiguredWaitHolds(t *testing.T) {
 func TestNoMoreThanTheCapIsRead(t *testing.T) {
 	for _, api := range apis {
 		for _, size := range []int{900, 5000} {
-			m, _ := serve(t, api, rogue.Say(strings.Repeat("a", size)), func(c *llm.Config) { c.MaxReply = 2000 })
+			m, _ := serve(t, api, faultyserver.Say(strings.Repeat("a", size)), func(c *llm.Config) { c.MaxReply = 2000 })
 			p := prompt
 			p.Schema = nil
 			r, err := m.Ask(t.Context(), p)
@@ -294,7 +294,7 @@ func (panics) RoundTrip(*http.Request) (*http.Response, error) {
 
 func TestAPanicIsAnError(t *testing.T) {
 	for _, api := range apis {
-		m, _ := serve(t, api, rogue.Say("{}"), func(c *llm.Config) { c.Transport = panics{} })
+		m, _ := serve(t, api, faultyserver.Say("{}"), func(c *llm.Config) { c.Transport = panics{} })
 		_, err := m.Ask(t.Context(), prompt)
 		if !errors.Is(err, &llm.Error{Fault: llm.Garbled}) || !strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error(), string(secret)) {
 			t.Errorf("%s: Ask = %v", api, err)
@@ -317,7 +317,7 @@ func TestAClosedPortIsUnreachable(t *testing.T) {
 func TestAnHourIsNotCreditedWithTheOneBefore(t *testing.T) {
 	now, asked, release := time.Unix(1_773_187_200, 0), make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
-	m, _ := serve(t, llm.OpenAI, rogue.Answer(func([]byte) string {
+	m, _ := serve(t, llm.OpenAI, faultyserver.Answer(func([]byte) string {
 		if calls.Add(1) == 1 {
 			close(asked)
 			<-release

@@ -8,8 +8,8 @@ CHAOS ?= 60s
 
 ## sim: play SEEDS of the federation under faults, for five minutes at most; a seed that fails says how to see it again
 sim:
-	$(GO) test ./scenarios/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for 5m -timeout 10m -v
+	$(GO) test ./lab/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for 5m -timeout 10m -v
 
 ## chaos: run a federation in processes of its own, kill, stop and cut them off for CHAOS, and count what came of each job
 chaos:
-	$(GO) test ./internal/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v
+	$(GO) test ./lab/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v

@@ -15,4 +15,4 @@ fgd-study:
 
 ## bench-fgd: nanoseconds per decision, on the published traces and in clusters of 1,213 to 121,300 nodes
 bench-fgd:
-	go test -run '^$$' -cpu 1 -bench 'Trace|SteadyState|Quote' ./cluster-agent/fgd ./scenarios/pack
+	go test -run '^$$' -cpu 1 -bench 'Trace|SteadyState|Quote' ./agents/fgd ./lab/packing

@@ -9,19 +9,19 @@ IMAGE_VERSION ?= $(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/chart/Char
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
-	@internal/plane/controlplane/build.sh
+	@internal/kubeenv/controlplane/build.sh
 
 ## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
 test-kube:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/plane ./cluster-agent/kube/... ./scenarios/clusters
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/kubeenv ./cluster-agent/kube/... ./lab/clusters
 
 ## test-kueue: Kueue itself on three planes, and our dispatcher (builds Kueue once: five minutes of one core)
 test-kueue:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) GRIDBID_KUEUE=$$(internal/plane/kueue/build.sh) $(GO) test -tags kube,kueue -count=1 -timeout 15m -run Kueue ./scenarios/clusters
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) GRIDBID_KUEUE=$$(internal/kubeenv/kueue/build.sh) $(GO) test -tags kube,kueue -count=1 -timeout 15m -run Kueue ./lab/clusters
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
 
 ## test-chart: hold chart, images and container file to what they promise, with Helm's own code (CONTAINERS=1 also builds the latter)
 test-chart:
@@ -30,11 +30,11 @@ test-chart:
 
 ## images: container images as archives in bin/images, without a daemon or a registry (needs a C compiler, and glibc)
 images:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o bin/ ./coordinator ./cmd/gridbid
-	CGO_ENABLED=1 $(GO) build -trimpath -ldflags=-s -o bin/ ./cluster-agent
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/coordinator ./cmd/gridbid
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/cluster-agent
 	$(GO) -C deploy/images build -o ../../bin/lay .
 	bin/lay -version $(IMAGE_VERSION) -revision $$(git rev-parse HEAD)
 
 ## example-federation: three clusters and a market over them, from deploy/examples; EXAMPLE_HOLD=10m keeps it up
 example-federation:
-	GRIDBID_PLANE=$$(internal/plane/controlplane/build.sh) $(GO) test -tags kube -count=1 -v -timeout 60m -run ExampleFederation ./scenarios/clusters
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -v -timeout 60m -run ExampleFederation ./lab/clusters

@@ -5,12 +5,12 @@ SITES ?= 4,16,64
 
 ## bench-live: auctions a second and submit-to-award at SITES sites, beside the bare server's floor
 bench-live:
-	$(GO) run ./scenarios/load -sites $(SITES)
+	$(GO) run ./lab/load -sites $(SITES)
 
 ## bench-memory: have one market settle a million jobs, and print what memory it takes (minutes)
 bench-memory:
-	$(GO) run ./scenarios/load -jobs 1000000
+	$(GO) run ./lab/load -jobs 1000000
 
 ## bench-thousand: rounds with 1,000 sites in one process, with message counts
 bench-thousand:
-	$(GO) run ./scenarios/load -direct 1000
+	$(GO) run ./lab/load -direct 1000

@@ -8,9 +8,9 @@ PAGE ?= .gridbid/page
 test-page:
 	mkdir -p $(PAGE)
 	$(GO) run ./cmd/gridbid replay --policy auction,home-fifo --no-bound --bus mem --run $(PAGE)/run > $(PAGE)/run.txt
-	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./coordinator/web -pictures $(abspath $(PAGE)) -ledger $(abspath $(PAGE))/run/auction.ledger
-	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./internal/chaos -pictures $(abspath $(PAGE))
+	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./explain/page -pictures $(abspath $(PAGE)) -ledger $(abspath $(PAGE))/run/auction.ledger
+	$(GO) test -tags browser -count 1 -timeout 8m -run Browser ./lab/chaos -pictures $(abspath $(PAGE))
 
 ## bench-page: how fast a day of 10,000 decisions is shown, and a feed of 50 a second (needs chromium)
 bench-page:
-	$(GO) test -tags browser -count 1 -timeout 8m -v -run Speed ./coordinator/web
+	$(GO) test -tags browser -count 1 -timeout 8m -v -run Speed ./explain/page

@@ -2,7 +2,7 @@ package scenarios
 
 import (
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
@@ -18,13 +18,13 @@ type account struct {
 // series are a site's, in force from each point on.
 type series struct{ average, marginal, pue []protocol.Point }
 
-func newAccount(s script.Scenario) *account {
+func newAccount(s spec.Scenario) *account {
 	a := &account{sites: make(map[string]*series)}
 	until := Metered(s).Add(Longest)
 	for _, site := range s.Sites {
 		x := &series{average: site.Signals[protocol.GridCarbon], marginal: site.Signals[trace.Marginal], pue: site.Signals[protocol.GridPUE]}
-		if s.Carbon == script.ByMarginal && len(site.Signals[script.Average]) > 0 {
-			x.average = site.Signals[script.Average]
+		if s.Carbon == spec.ByMarginal && len(site.Signals[spec.Average]) > 0 {
+			x.average = site.Signals[spec.Average]
 		}
 		if len(x.marginal) == 0 {
 			x.marginal = x.average

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
@@ -20,15 +20,15 @@ func TestBothIntensitiesAreAccountedWhicheverBidsGoBy(t *testing.T) {
 		for i := range s.Jobs {
 			s.Jobs[i].Input = 0 // what a transfer emits is no energy of a site
 		}
-		s.Carbon = rapid.SampledFrom([]string{script.ByAverage, script.ByMarginal}).Draw(t, "by")
+		s.Carbon = rapid.SampledFrom([]string{spec.ByAverage, spec.ByMarginal}).Draw(t, "by")
 		for _, site := range s.Sites {
 			var more []protocol.Point
 			for _, p := range site.Signals[protocol.GridCarbon] {
 				more = append(more, protocol.Point{At: p.At, Value: 2*p.Value + 1000})
 			}
 			site.Signals[trace.Marginal] = more
-			if s.Carbon == script.ByMarginal {
-				site.Signals[script.Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
+			if s.Carbon == spec.ByMarginal {
+				site.Signals[spec.Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
 			}
 		}
 		res, err := Play(t.Context(), s, AuctionNow, new(membus.Hub), Options{})
@@ -37,7 +37,7 @@ func TestBothIntensitiesAreAccountedWhicheverBidsGoBy(t *testing.T) {
 		}
 		x := res.Totals
 		want := x.AverageKg
-		if s.Carbon == script.ByMarginal {
+		if s.Carbon == spec.ByMarginal {
 			want = x.MarginalKg
 		}
 		if math.Abs(x.CarbonKg-want) > 1e-3 {

@@ -12,17 +12,17 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/market"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // even is a small day at sites that are nearly the same, so that much is nearly
 // equal.
-func even(n int) script.Scenario {
+func even(n int) spec.Scenario {
 	s := small(n)
 	for i := range s.Sites {
 		s.Sites[i].Signals, s.Sites[i].DayAhead = maps.Clone(s.Sites[1].Signals), true
@@ -36,7 +36,7 @@ func even(n int) script.Scenario {
 
 // advised is a busy day with an operator's note on every site, so that the judge
 // is asked often, and a leeway that gives it much to do.
-func advised(s script.Scenario) market.Advice {
+func advised(s spec.Scenario) market.Advice {
 	a := market.Advice{Ease: 100, Purse: 100, Most: 4, Calls: 100_000}
 	for i, site := range s.Sites {
 		a.Notes = append(a.Notes, market.Notice{Note: protocol.Note{ID: fmt.Sprint("N", i+1), Site: site.Name, Text: "prefer it"}})
@@ -45,7 +45,7 @@ func advised(s script.Scenario) market.Advice {
 }
 
 // hear plays a scenario under advice and returns what was said and its totals.
-func hear(t *testing.T, s script.Scenario, judge bus.Machine) ([]protocol.Message, record.Totals, map[string]int) {
+func hear(t *testing.T, s spec.Scenario, judge bus.Machine) ([]protocol.Message, history.Totals, map[string]int) {
 	t.Helper()
 	var said []protocol.Message
 	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Advice: advised(s), Judge: judge, Record: func(m protocol.Message) error {
@@ -113,14 +113,14 @@ func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, model := range map[string]advise.Model{
+	for name, model := range map[string]advisor.Model{
 		"port closed":        closed,
 		"not offered":        scripted(func(context.Context, llm.Prompt) (string, error) { return picks("k99") }),
 		"always first shown": scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(shown(p)[0]) }),
 		"prose":              scripted(func(context.Context, llm.Prompt) (string, error) { return "I choose k1.", nil }),
 		"panics":             scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") }),
 	} {
-		said, totals, counts := hear(t, s, advise.NewJudge(model, time.Now).Sit(t.Context()))
+		said, totals, counts := hear(t, s, advisor.NewJudge(model, time.Now).Sit(t.Context()))
 		if !reflect.DeepEqual(totals, plain.Totals) {
 			t.Errorf("%s: totals\n%+v; want the rule's\n%+v", name, totals, plain.Totals)
 		}
@@ -144,8 +144,8 @@ func TestADayWithASilentJudgeEnds(t *testing.T) {
 func TestVerdictsOnTheLedgerReplayWithoutTheModel(t *testing.T) {
 	s := even(60)
 	last := scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(slices.Max(shown(p))) })
-	first, totals, _ := hear(t, s, advise.NewJudge(last, func() time.Time { return time.Time{} }).Sit(t.Context()))
-	minutes, moved := advise.NewMinutes(), 0
+	first, totals, _ := hear(t, s, advisor.NewJudge(last, func() time.Time { return time.Time{} }).Sit(t.Context()))
+	minutes, moved := advisor.NewMinutes(), 0
 	for _, m := range first {
 		minutes.Add(m)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // BenchmarkDay replays a day under the auction: the made-up one of this
@@ -14,10 +14,10 @@ import (
 // usual figures it says how many simulated hours pass in a second, how many
 // messages the parties read, and how many allocations a decision costs.
 func BenchmarkDay(b *testing.B) {
-	real, err := script.Load("real-days/ordinary_2022-04-13", script.Options{Data: "../../shared/data"})
+	real, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: "../../shared/data"})
 	for _, day := range []struct {
 		name string
-		s    script.Scenario
+		s    spec.Scenario
 		err  error
 	}{{"small-200-jobs", small(200), nil}, {"ordinary-2000-jobs", real, err}} {
 		for _, on := range []string{"mem", "nats"} {

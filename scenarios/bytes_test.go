@@ -12,12 +12,12 @@ import (
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // told plays a scenario and returns all that was said, and a hash of its bytes
 // on the wire.
-func told(t testing.TB, s script.Scenario, policy string, hub bus.Hub) ([]protocol.Message, [32]byte) {
+func told(t testing.TB, s spec.Scenario, policy string, hub bus.Hub) ([]protocol.Message, [32]byte) {
 	t.Helper()
 	var said []protocol.Message
 	sum := sha256.New()

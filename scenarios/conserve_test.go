@@ -8,7 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Nothing is lost, whatever the scenario and the policy. [Play] holds the
@@ -36,7 +36,7 @@ func TestEveryJobAndEveryJouleIsAccountedForOnce(t *testing.T) {
 
 // countFates holds every job to one submission and one end, and every launch
 // to the job's own limits.
-func countFates(t *rapid.T, s script.Scenario, said []protocol.Message) {
+func countFates(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 	submitted, ended, launched, lost := map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}, map[protocol.JobID]int{}
 	epochs := map[protocol.JobID]uint64{}
 	for _, m := range said {
@@ -76,9 +76,9 @@ func countFates(t *rapid.T, s script.Scenario, said []protocol.Message) {
 
 // countRoom goes through launches and exits as they were said and looks, after
 // each, at what its node has left: processors, memory, devices, device memory.
-func countRoom(t *rapid.T, s script.Scenario, said []protocol.Message) {
+func countRoom(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 	type node struct {
-		has  script.Node
+		has  spec.Node
 		used protocol.Job
 		gpu  [protocol.MaxGPUs]struct {
 			share  protocol.Milli

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -62,7 +62,7 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 	said, _ := told(t, s, "home-fifo", new(membus.Hub))
 	check := func(f forger) (codes []string) {
 		seq := make(map[protocol.Party]uint64)
-		book := record.New(record.Config{})
+		book := history.New(history.Config{})
 		for _, m := range f {
 			seq[m.From]++
 			m.Seq = seq[m.From]

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Services that say the truth, to the sites that hear them: nothing is off any more,
@@ -39,13 +39,13 @@ func TestForeseeTellsOwnRulesAndServicesApart(t *testing.T) {
 		}
 	}
 	for k, want := range map[kind]struct {
-		rule  grid.Rule
+		rule  forecast.Rule
 		sites []string
 	}{
-		{protocol.GridCarbon, false, false}: {grid.Regression, []string{"coal"}},
-		{protocol.GridCarbon, false, true}:  {grid.Regression, []string{"hydro", "solar"}},
-		{protocol.GridPrice, false, false}:  {grid.Steady, []string{"coal"}},
-		{protocol.GridPrice, true, true}:    {grid.Blend, []string{"hydro", "solar"}},
+		{protocol.GridCarbon, false, false}: {forecast.Regression, []string{"coal"}},
+		{protocol.GridCarbon, false, true}:  {forecast.Regression, []string{"hydro", "solar"}},
+		{protocol.GridPrice, false, false}:  {forecast.Steady, []string{"coal"}},
+		{protocol.GridPrice, true, true}:    {forecast.Blend, []string{"hydro", "solar"}},
 	} {
 		if got, ok := usual[k]; !ok || got.Rule != want.rule || !slices.Equal(got.Sites, want.sites) {
 			t.Errorf("%+v: sites go by %s at %v; want %s at %v", k, got.Rule, got.Sites, want.rule, want.sites)
@@ -71,7 +71,7 @@ func TestMovedGridsAreForetoldLaterToo(t *testing.T) {
 func TestServicesAreHeardUnlessSitesGoByTheirOwn(t *testing.T) {
 	sums := map[string][]byte{}
 	for name, run := range map[string]struct {
-		s      script.Scenario
+		s      spec.Scenario
 		policy string
 	}{"plain": {small(20), Auction}, "deaf": {foretold(small(20)), "auction/own"}, "heard": {foretold(small(20)), Auction}} {
 		sum := sha256.New()

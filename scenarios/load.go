@@ -1,14 +1,14 @@
 package scenarios
 
 import (
-	"github.com/gridbid/gridbid/cluster-agent/power"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Load returns how much of the fleets' GPU-hours in the time of arrivals the
 // jobs ask for, at the fleets' own speeds: 0.65 is 65 %. Savings come from what
 // is left, so they mean little without it.
-func Load(s script.Scenario) float64 {
+func Load(s spec.Scenario) float64 {
 	asked, there := 0.0, 0.0
 	for _, j := range s.Jobs {
 		asked += float64(j.GPU()) / 1000 * j.Run.Hours()

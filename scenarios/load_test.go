@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 func TestLoadCountsWorkAgainstTheFleetsOwnSpeeds(t *testing.T) {
 	start := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
-	s := script.Scenario{Start: start, End: start.Add(10 * time.Hour), Sites: []script.Site{
-		{Nodes: []script.Node{{GPUs: 4, Model: "V100"}, {GPUs: 2, Model: "A100"}, {}}}, // 4 + 2x2 GPUs of a V100
+	s := spec.Scenario{Start: start, End: start.Add(10 * time.Hour), Sites: []spec.Site{
+		{Nodes: []spec.Node{{GPUs: 4, Model: "V100"}, {GPUs: 2, Model: "A100"}, {}}}, // 4 + 2x2 GPUs of a V100
 	}}
 	if got := Load(s); got != 0 {
 		t.Errorf("Load without jobs = %v", got)
@@ -21,7 +21,7 @@ func TestLoadCountsWorkAgainstTheFleetsOwnSpeeds(t *testing.T) {
 	if got := Load(s); math.Abs(got-0.5) > 1e-12 {
 		t.Errorf("Load of 40 GPU-hours on 80 = %v; want 0.5", got)
 	}
-	if got := Load(script.Scenario{}); got != 0 {
+	if got := Load(spec.Scenario{}); got != 0 {
 		t.Errorf("Load of nothing = %v", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/replay"
+	"github.com/gridbid/gridbid/scenarios/sim/loop"
 )
 
 // A strict machine is one whose promises are held to.
@@ -56,7 +56,7 @@ func TestAllPartiesKeepThePromisesOfAMachine(t *testing.T) {
 		for who, m := range st.Parties {
 			st.Parties[who] = &strict{Machine: m, t: t, who: who}
 		}
-		said, err := replay.Run(t.Context(), new(membus.Hub), st.Parties, replay.Config{Start: st.Start, Done: st.Done})
+		said, err := loop.Run(t.Context(), new(membus.Hub), st.Parties, loop.Config{Start: st.Start, Done: st.Done})
 		if err != nil || said != len(once) {
 			t.Errorf("%s: %d messages, %v; said once they are %d", policy, said, err, len(once))
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
 )
@@ -118,7 +118,7 @@ func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := res.Book.Job("train")
-	if len(r.Parts) == 0 || r.State != record.Ended || r.Run.Ended < Metered(s) {
+	if len(r.Parts) == 0 || r.State != history.Ended || r.Run.Ended < Metered(s) {
 		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, Metered(s))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // published returns the first hour of which nothing is known at an instant: the
@@ -30,9 +30,9 @@ func published(dayAhead bool, at protocol.Time) protocol.Time {
 
 // noisy returns s with noise in place of every value that is not known at an
 // instant.
-func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, int) {
+func noisy(s spec.Scenario, at protocol.Time, seed uint64) (spec.Scenario, int) {
 	dice, changed := rand.New(rand.NewPCG(seed, 0)), 0
-	s.Sites = append([]script.Site(nil), s.Sites...)
+	s.Sites = append([]spec.Site(nil), s.Sites...)
 	for i, site := range s.Sites {
 		signals := make(map[protocol.Quantity][]protocol.Point)
 		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
@@ -50,7 +50,7 @@ func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, i
 		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon} {
 			said := site.Forecasts[what]
 			if s.Sites[i].Forecasts == nil {
-				s.Sites[i].Forecasts = make(map[protocol.Quantity][]grid.Bulletin)
+				s.Sites[i].Forecasts = make(map[protocol.Quantity][]forecast.Bulletin)
 			}
 			for _, b := range said {
 				if b.Issued > at {
@@ -69,13 +69,13 @@ func noisy(s script.Scenario, at protocol.Time, seed uint64) (script.Scenario, i
 
 // foretold lets services say the truth of carbon and prices, each six hours for two
 // days.
-func foretold(s script.Scenario) script.Scenario {
+func foretold(s spec.Scenario) spec.Scenario {
 	for i, site := range s.Sites {
-		s.Sites[i].Forecasts = make(map[protocol.Quantity][]grid.Bulletin)
+		s.Sites[i].Forecasts = make(map[protocol.Quantity][]forecast.Bulletin)
 		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon} {
 			points := site.Signals[what]
 			for h := 0; h < len(points); h += 6 {
-				b := grid.Bulletin{Issued: points[h].At.Add(10 * time.Minute), Points: points[h:min(h+48, len(points))]}
+				b := forecast.Bulletin{Issued: points[h].At.Add(10 * time.Minute), Points: points[h:min(h+48, len(points))]}
 				s.Sites[i].Forecasts[what] = append(s.Sites[i].Forecasts[what], b)
 			}
 		}
@@ -86,12 +86,12 @@ func foretold(s script.Scenario) script.Scenario {
 // Nobody reads a value before it is published: with all later values replaced
 // by noise, everything said until then is the same, word for word.
 func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
-	for name, s := range map[string]script.Scenario{"forecasts of their own": small(30), "of services": foretold(small(30))} {
+	for name, s := range map[string]spec.Scenario{"forecasts of their own": small(30), "of services": foretold(small(30))} {
 		t.Run(name, func(t *testing.T) { nobodyPeeks(t, s) })
 	}
 }
 
-func nobodyPeeks(t *testing.T, s script.Scenario) {
+func nobodyPeeks(t *testing.T, s spec.Scenario) {
 	for _, policy := range []string{Auction, "greenest-now", "carbon-threshold"} {
 		truth, _ := told(t, s, policy, new(membus.Hub))
 		for _, hour := range []int{3, 11, 14} {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/market"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/replay"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/sim/loop"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Options say how to play. Functions that are nil are not called.
@@ -20,7 +20,7 @@ type Options struct {
 	Advice   market.Advice                      // when the judge is asked
 	Judge    bus.Machine                        // nil: there is none, and what is asked gets no answer
 	Policy   protocol.Policy                    // of the operators, in force from the start
-	Pay      ledger.Payment                     // "" is by what was measured
+	Pay      accounts.Payment                   // "" is by what was measured
 	Record   func(protocol.Message) error       // told all that is said, in order
 	Progress func(now protocol.Time, ended int) // after each instant
 	Pace     func(now protocol.Time)            // before each instant
@@ -28,30 +28,30 @@ type Options struct {
 }
 
 // ErrLate is a run whose jobs have not all ended two weeks after it was over.
-var ErrLate = replay.ErrLate
+var ErrLate = loop.ErrLate
 
 // A Result is what came of a scenario under a policy.
 type Result struct {
-	Totals record.Totals // zero of a run that did not come to its end
-	Book   *record.Book
+	Totals history.Totals // zero of a run that did not come to its end
+	Book   *history.Book
 	Counts map[string]int // what the market did not read, by reason
 }
 
 // Play replays a scenario on a hub under a policy, as Named reads one, and checks
 // the record: a run that does not add up is an error, together with its result.
-func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
+func Play(ctx context.Context, s spec.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
 	st, err := set(s, policy, o)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Book: record.New(record.Config{}), Counts: st.Market.Counts()}
+	res := Result{Book: history.New(history.Config{}), Counts: st.Market.Counts()}
 	frag := mean{from: s.Start, to: s.End}
 	carbon := newAccount(s)
 	began := time.Duration(0)
 	if o.Wall != nil {
 		began = o.Wall()
 	}
-	said, err := replay.Run(ctx, hub, st.Parties, replay.Config{
+	said, err := loop.Run(ctx, hub, st.Parties, loop.Config{
 		Start: st.Start, Latest: st.Meters.Add(Longest), Pace: o.Pace,
 		Record: func(m protocol.Message) error {
 			res.Book.Add(m)
@@ -69,7 +69,7 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 			return st.Done(now)
 		},
 	})
-	if errors.Is(err, replay.ErrLate) {
+	if errors.Is(err, loop.ErrLate) {
 		err = fmt.Errorf("%w: of %d jobs under %s %d have ended: take fewer jobs, or more nodes", err, len(s.Jobs), policy, st.submitter.Ended())
 	}
 	if err != nil {
@@ -91,8 +91,8 @@ func Play(ctx context.Context, s script.Scenario, policy string, hub bus.Hub, o 
 }
 
 // Meta returns what a run's messages do not say about it.
-func Meta(s script.Scenario, policy string) record.Meta {
-	m := record.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: Weights(s)}
+func Meta(s spec.Scenario, policy string) history.Meta {
+	m := history.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: Weights(s)}
 	for _, site := range s.Sites {
 		for _, n := range site.Nodes {
 			m.GPUs += protocol.Milli(n.GPUs) * 1000
@@ -102,10 +102,10 @@ func Meta(s script.Scenario, policy string) record.Meta {
 }
 
 // Nodes returns what the machines of a scenario can give.
-func Nodes(s script.Scenario) (out []record.Node) {
+func Nodes(s spec.Scenario) (out []history.Node) {
 	for _, site := range s.Sites {
 		for _, n := range site.Nodes {
-			out = append(out, record.Node{Site: site.Name, Name: n.Name, CPU: n.CPU, Memory: n.Memory, GPUs: n.GPUs, Model: n.Model})
+			out = append(out, history.Node{Site: site.Name, Name: n.Name, CPU: n.CPU, Memory: n.Memory, GPUs: n.GPUs, Model: n.Model})
 		}
 	}
 	return out

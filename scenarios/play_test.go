@@ -8,19 +8,19 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // small is a day at three sites of different grids: n jobs, one every few
 // minutes, of one to four GPUs.
-func small(n int) script.Scenario {
+func small(n int) spec.Scenario {
 	day := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
-	s := script.Scenario{
+	s := spec.Scenario{
 		Name: "small", Seed: 1, Start: day, End: day.Add(24 * time.Hour),
-		Weights: script.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
 	}
 	for i, name := range []string{"coal", "hydro", "solar"} {
-		site := script.Site{Name: name, Zone: name, DayAhead: i > 0, Signals: map[protocol.Quantity][]protocol.Point{
+		site := spec.Site{Name: name, Zone: name, DayAhead: i > 0, Signals: map[protocol.Quantity][]protocol.Point{
 			protocol.GridPUE: {{At: day.Add(-24 * time.Hour), Value: 1200}},
 		}}
 		for h := range 72 {
@@ -37,7 +37,7 @@ func small(n int) script.Scenario {
 			site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: carbon})
 		}
 		for k := range 3 {
-			site.Nodes = append(site.Nodes, script.Node{
+			site.Nodes = append(site.Nodes, spec.Node{
 				Name: fmt.Sprintf("%s-%d", name, k), CPU: 64_000, Memory: 512 << 10, GPUs: 4,
 				Model: []string{"V100", "A100", "T4"}[(i+k)%3], GPUMemory: 16 << 10,
 			})

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/agents"
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Names of our own policies.
@@ -29,11 +29,11 @@ func Policies() []string { return append([]string{Auction, AuctionNow}, baseline
 // are left out where no job can be paused: there they do what carbon-threshold and
 // wait-awhile do. So is what sites make of their grids without services, where no
 // service says anything.
-func Usual(of ...script.Scenario) []string {
-	pausable := slices.ContainsFunc(of, func(s script.Scenario) bool {
+func Usual(of ...spec.Scenario) []string {
+	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	})
-	foretold := slices.ContainsFunc(of, script.Scenario.Foretold)
+	foretold := slices.ContainsFunc(of, spec.Scenario.Foretold)
 	var out []string
 	for _, name := range Policies() {
 		if pausable || name != baseline.SuspendResume && name != baseline.WaitInterrupting {
@@ -93,15 +93,15 @@ func join(policy string, s Signals) string {
 
 // conduct says who decides under a policy that there is, how agents bid, and how a
 // site places jobs. Only the auction's sites have nodes for jobs that cannot wait.
-func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, fleet.Config) {
-	ours := fleet.Config{Policy: fgd.FGD, Standby: fleet.UsualStandby}
+func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, capacity.Config) {
+	ours := capacity.Config{Policy: fgd.FGD, Standby: capacity.UsualStandby}
 	switch policy {
 	case Auction:
 		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, ours
 	case AuctionNow:
 		return auction.New(auction.Config{}), agents.Habit{Choose: true}, ours
 	}
-	body := fleet.Config{Policy: fgd.FGD}
+	body := capacity.Config{Policy: fgd.FGD}
 	switch policy {
 	case baseline.LeastAllocated:
 		body.Policy = fgd.LeastAllocated

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A scenario may name every policy that there is, the auction with all that its sites
@@ -20,7 +20,7 @@ func TestTheSchemaNamesEveryPolicy(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(script.Schema), &schema); err != nil {
+	if err := json.Unmarshal([]byte(spec.Schema), &schema); err != nil {
 		t.Fatal(err)
 	}
 	all := slices.DeleteFunc(scenarios.Names(), func(name string) bool {
@@ -48,7 +48,7 @@ func TestAPolicysNameMaySayWhatSitesKnow(t *testing.T) {
 // Every table has the auction with perfect forecasts, with the usual ones and with
 // none, and rules that pause only where something can be paused.
 func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
-	plain, err := script.Load(script.Default, script.Options{MaxJobs: 1})
+	plain, err := spec.Load(spec.Default, spec.Options{MaxJobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A draw is what one run at a site drew, by what was offered for it, in milliwatts.
@@ -19,7 +19,7 @@ type draw struct {
 // that run then. It returns how many jobs had no place.
 func drawn(t *testing.T, p protocol.Policy, tell func(map[protocol.JobID]draw)) (unplaced int) {
 	t.Helper()
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 300})
+	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 300})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package scenarios
 
 import (
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -17,10 +17,10 @@ type Ran struct {
 }
 
 // RanOf returns the jobs of a record that ran to their ends, by id.
-func RanOf(b *record.Book, w protocol.Weights) (out []Ran) {
+func RanOf(b *history.Book, w protocol.Weights) (out []Ran) {
 	for _, id := range b.Jobs() {
 		r, _ := b.Job(id)
-		if r.Run == nil || r.State != record.Ended {
+		if r.Run == nil || r.State != history.Ended {
 			continue
 		}
 		x := ranOf(id, *r.Run, w)
@@ -37,7 +37,7 @@ func RanOf(b *record.Book, w protocol.Weights) (out []Ran) {
 	return out
 }
 
-func ranOf(id protocol.JobID, r record.Run, w protocol.Weights) Ran {
+func ranOf(id protocol.JobID, r history.Run, w protocol.Weights) Ran {
 	return Ran{
 		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended,
 		Cost: r.Cost.Money + w.CarbonCost(r.Cost.Carbon),

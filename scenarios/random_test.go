@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // birth is when all drawn scenarios begin.
@@ -17,11 +17,11 @@ var birth = protocol.At(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
 // drawScenario draws a few hours at one to three sites, with whatever a
 // scenario may hold: nodes without GPUs, jobs that nobody can run, deadlines
 // that nobody can keep, negative prices, shares, gangs, residency.
-func drawScenario(t *rapid.T, most int) script.Scenario {
+func drawScenario(t *rapid.T, most int) spec.Scenario {
 	span := time.Duration(rapid.IntRange(1, 5).Draw(t, "hours")) * time.Hour
-	s := script.Scenario{
+	s := spec.Scenario{
 		Name: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Start: birth, End: birth.Add(span),
-		Weights: script.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
 	}
 	names := []string{"coal", "hydro", "solar"}[:rapid.IntRange(1, 3).Draw(t, "sites")]
 	for _, name := range names {
@@ -34,8 +34,8 @@ func drawScenario(t *rapid.T, most int) script.Scenario {
 	return s
 }
 
-func drawSite(t *rapid.T, name string) script.Site {
-	site := script.Site{Name: name, Zone: name, DayAhead: rapid.Bool().Draw(t, "dayAhead"), Signals: map[protocol.Quantity][]protocol.Point{
+func drawSite(t *rapid.T, name string) spec.Site {
+	site := spec.Site{Name: name, Zone: name, DayAhead: rapid.Bool().Draw(t, "dayAhead"), Signals: map[protocol.Quantity][]protocol.Point{
 		protocol.GridPUE: {{At: birth.Add(-24 * time.Hour), Value: rapid.Int64Range(1000, 1600).Draw(t, "pue")}},
 	}}
 	swing := rapid.SampledFrom([]int64{-7_000, 0, 9_000}).Draw(t, "swing")
@@ -47,7 +47,7 @@ func drawSite(t *rapid.T, name string) script.Site {
 		site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: clean + 10_000*noon})
 	}
 	for k := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-		n := script.Node{
+		n := spec.Node{
 			Name: fmt.Sprintf("%s-%d", name, k), Memory: 64 << 10,
 			CPU:  protocol.Milli(rapid.IntRange(4, 32).Draw(t, "cores")) * 1000,
 			GPUs: rapid.SampledFrom([]int{0, 1, 2, 4, 8}).Draw(t, "gpus"),
@@ -60,10 +60,10 @@ func drawSite(t *rapid.T, name string) script.Site {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "outage") == 0 {
 		from := birth.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "dark from")) * time.Minute)
-		site.Outages = []script.Outage{{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "dark for")) * time.Minute)}}
+		site.Outages = []spec.Outage{{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "dark for")) * time.Minute)}}
 	}
 	said := rapid.SampledFrom([]protocol.Milli{0, 0, 700, 1300})
-	site.Bids = script.Bids{Price: said.Draw(t, "says of its price"), Energy: said.Draw(t, "says of its energy")}
+	site.Bids = spec.Bids{Price: said.Draw(t, "says of its price"), Energy: said.Draw(t, "says of its energy")}
 	return site
 }
 

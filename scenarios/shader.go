@@ -5,14 +5,14 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A shader is an agent that does not say what it knows. What it does with what
 // it wins, and what its meters say, is as with any other.
 type shader struct {
 	bus.Machine
-	bids script.Bids
+	bids spec.Bids
 }
 
 // Step implements bus.Machine.

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 		{Body: protocol.Offer{Jobs: []protocol.Menu{{Job: "a", Options: []protocol.Option{bid}}}}},
 		{Body: protocol.Done{Job: "b", Money: 1000}},
 	}
-	s := shader{bids: script.Bids{Price: 1300, Energy: 500}}
+	s := shader{bids: spec.Bids{Price: 1300, Energy: 500}}
 	got := s.shade(said)
 	want := bid
 	want.Money, want.Energy, want.Carbon = -1750, 4800, 400
@@ -33,7 +33,7 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 // it is put right by the prices that the same offer tells, to the microdollar. So a
 // day on which one asks too little or too much is the day on which it tells the truth.
 func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 150})
+	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 150})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 		Ran
 		money protocol.Microdollars // as the market took it
 	}
-	play := func(site int, price protocol.Milli, pay ledger.Payment) (sales []sale) {
+	play := func(site int, price protocol.Milli, pay accounts.Payment) (sales []sale) {
 		s := s
 		s.Sites = slices.Clone(s.Sites)
 		s.Sites[site].Bids.Price = price
@@ -49,7 +49,7 @@ func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lied := res.Counts["money-not-as-told"] > 0; lied != (price != 0 && pay == ledger.Settled) {
+		if lied := res.Counts["money-not-as-told"] > 0; lied != (price != 0 && pay == accounts.Settled) {
 			t.Errorf("%s asks %d thousandths, paid by %s: the market noted %v", s.Sites[site].Name, price, pay, res.Counts)
 		}
 		for _, r := range RanOf(res.Book, Weights(s)) {
@@ -63,14 +63,14 @@ func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 			return a.Job == b.Job && a.Node == b.Node && a.Started == b.Started && a.Cost == b.Cost && a.money == b.money
 		})
 	}
-	truth := play(0, 0, ledger.Settled)
+	truth := play(0, 0, accounts.Settled)
 	for site := range s.Sites {
 		price := []protocol.Milli{700, 1300}[site%2]
-		if !same(play(site, price, ledger.Settled), truth) {
+		if !same(play(site, price, accounts.Settled), truth) {
 			t.Errorf("jobs are sold otherwise when %s asks %d thousandths of its cost", s.Sites[site].Name, price)
 		}
 	}
-	if same(play(0, 1300, ledger.FirstPrice), play(0, 0, ledger.FirstPrice)) {
+	if same(play(0, 1300, accounts.FirstPrice), play(0, 0, accounts.FirstPrice)) {
 		t.Error("nothing changes under first price either: this day shows nothing")
 	}
 }
@@ -105,16 +105,16 @@ func TestASiteBidsIdleDrawIfItIsToldTo(t *testing.T) {
 // Nobody may try out a live federation with a site that lies: in a replay the lie is
 // in the report.
 func TestASiteThatLiesDoesNotLive(t *testing.T) {
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 1})
+	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := s.Sites[0].Name
-	s.Sites[0].Bids = script.Bids{Price: 1300, Energy: 1000}
+	s.Sites[0].Bids = spec.Bids{Price: 1300, Energy: 1000}
 	if _, _, err := Settle(s, name, s.Start, s.End); err == nil || !strings.Contains(err.Error(), name+": bids") {
 		t.Errorf("Settle = %v; want an error that names site and field", err)
 	}
-	s.Sites[0].Bids = script.Bids{Price: 1000}
+	s.Sites[0].Bids = spec.Bids{Price: 1000}
 	if _, _, err := Settle(s, name, s.Start, s.End); err != nil {
 		t.Error(err)
 	}

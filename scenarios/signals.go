@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // Signals say what sites know of their grids ahead of time. All know this hour
@@ -28,8 +28,8 @@ var kinds = []Signals{Forecasts, Own, Perfect, Wrong, NoneAhead}
 
 // A line is a series, with when its values are said.
 type line struct {
-	series grid.Series
-	market grid.Market
+	series forecast.Series
+	market forecast.Market
 }
 
 // wrongFor is how far ahead wrong values are said.
@@ -37,32 +37,32 @@ const wrongFor = 72 * time.Hour
 
 // lines returns what a feed says of a quantity. What a later line says of an
 // hour replaces what an earlier one said.
-func (s Signals) lines(seed uint64, site script.Site, what protocol.Quantity, points []protocol.Point) ([]line, error) {
-	actual, err := grid.NewSeries(points)
+func (s Signals) lines(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]line, error) {
+	actual, err := forecast.NewSeries(points)
 	if err != nil {
 		return nil, err
 	}
 	switch s {
 	case Perfect:
-		return []line{{actual, grid.Market{Lag: -Longest}}}, nil
+		return []line{{actual, forecast.Market{Lag: -Longest}}}, nil
 	case NoneAhead:
-		return []line{{actual, grid.Market{}}}, nil
+		return []line{{actual, forecast.Market{}}}, nil
 	case Wrong:
-		guess, err := grid.NewSeries(wrong(seed, site.Name, what, points))
-		return []line{{guess, grid.Market{Lag: -wrongFor}}, {actual, grid.Market{}}}, err
+		guess, err := forecast.NewSeries(wrong(seed, site.Name, what, points))
+		return []line{{guess, forecast.Market{Lag: -wrongFor}}, {actual, forecast.Market{}}}, err
 	}
 	return []line{{actual, publishes(site, what)}}, nil
 }
 
 // rules says how a site forecasts what it is not told.
-func (s Signals) rules(site script.Site) grid.Config {
+func (s Signals) rules(site spec.Site) forecast.Config {
 	switch s {
 	case Perfect, Wrong:
-		return grid.Config{}
+		return forecast.Config{}
 	case NoneAhead:
-		return grid.Config{Price: grid.Flat, Carbon: grid.Flat, PUE: grid.Flat}
+		return forecast.Config{Price: forecast.Flat, Carbon: forecast.Flat, PUE: forecast.Flat}
 	}
-	return grid.Config{Price: grid.Usual(protocol.GridPrice, publishes(site, protocol.GridPrice))}
+	return forecast.Config{Price: forecast.Usual(protocol.GridPrice, publishes(site, protocol.GridPrice))}
 }
 
 // wrong returns points, each off by up to half either way, by seed, site,

@@ -4,27 +4,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // hears returns what a site of signals knows and thinks of carbon at noon of the
 // small day, and what is true.
-func hears(t *testing.T, signals Signals) (known *grid.Known, truth []protocol.Point, now protocol.Time) {
+func hears(t *testing.T, signals Signals) (known *forecast.Known, truth []protocol.Point, now protocol.Time) {
 	t.Helper()
 	s := small(1)
 	site := s.Sites[2]
 	truth = site.Signals[protocol.GridCarbon]
 	now = s.Start.Add(12 * time.Hour)
-	known = grid.New(signals.rules(site))
+	known = forecast.New(signals.rules(site))
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice} {
 		lines, err := signals.lines(s.Seed, site, what, site.Signals[what])
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range lines {
-			known.Hear(now, protocol.Signal{What: what, Points: grid.NewFeed(l.series, l.market).Publish(now)})
+			known.Hear(now, protocol.Signal{What: what, Points: forecast.NewFeed(l.series, l.market).Publish(now)})
 		}
 	}
 	return known, truth, now
@@ -75,9 +75,9 @@ func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
 func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 	s := small(1)
 	site := s.Sites[2]
-	for _, began := range []time.Duration{24 * time.Hour, grid.Oldest, 200 * 24 * time.Hour} {
+	for _, began := range []time.Duration{24 * time.Hour, forecast.Oldest, 200 * 24 * time.Hour} {
 		site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-began), Value: 1070}}
-		p, err := settle(site, fleet.Config{}, Forecasts, s.Seed, s.Start, Metered(s))
+		p, err := settle(site, capacity.Config{}, Forecasts, s.Seed, s.Start, Metered(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestAConstantIsHeardByASiteThatIsBegunAnewMonthsLater(t *testing.T) {
 	s := small(1)
 	site := s.Sites[2]
 	site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-24 * time.Hour), Value: 1070}}
-	now := s.Start.Add(grid.Oldest + 48*time.Hour)
+	now := s.Start.Add(forecast.Oldest + 48*time.Hour)
 	p, _, err := Settle(s, site.Name, s.Start, now.Add(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)

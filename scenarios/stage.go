@@ -16,16 +16,16 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/cluster-agent/fleet"
-	"github.com/gridbid/gridbid/cluster-agent/grid"
-	"github.com/gridbid/gridbid/cluster-agent/power"
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
-	"github.com/gridbid/gridbid/scenarios/world"
+	"github.com/gridbid/gridbid/scenarios/sim"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A Stage is the parties of a scenario, ready to be replayed.
@@ -35,9 +35,9 @@ type Stage struct {
 	Start   protocol.Time // from when the parties live
 	Meters  protocol.Time // until when the sites are metered at least
 
-	script    script.Scenario
-	submitter *world.Submitter
-	fleets    []*fleet.Fleet
+	script    spec.Scenario
+	submitter *sim.Submitter
+	fleets    []*capacity.Fleet
 }
 
 // metered is for how long after the last arrival all sites are metered at
@@ -46,16 +46,16 @@ type Stage struct {
 const metered = 48 * time.Hour
 
 // Metered returns until when the sites of a scenario are metered at least.
-func Metered(s script.Scenario) protocol.Time { return s.End.Add(metered).Ceil(time.Hour) }
+func Metered(s spec.Scenario) protocol.Time { return s.End.Add(metered).Ceil(time.Hour) }
 
 // noise is how far, in thousandths, a job's draw may lie from what its model
 // draws as a rule: five per cent either way, by the job's name.
 const noise = 50
 
 // Set sets the stage of a scenario under a policy.
-func Set(s script.Scenario, policy string) (*Stage, error) { return set(s, policy, Options{}) }
+func Set(s spec.Scenario, policy string) (*Stage, error) { return set(s, policy, Options{}) }
 
-func set(s script.Scenario, policy string, o Options) (*Stage, error) {
+func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
 	policy, signals, err := parse(policy)
 	if err != nil {
 		return nil, fmt.Errorf("scenarios: %w", err)
@@ -72,8 +72,8 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 	st := &Stage{
 		Parties: make(map[protocol.Party]bus.Machine), script: s, Start: s.Start,
 		Meters:    Metered(s),
-		Market:    market.New(market.Config{Terms: w, Pay: ledger.Rule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
-		submitter: world.NewSubmitter(s.Jobs),
+		Market:    market.New(market.Config{Terms: w, Pay: accounts.Rule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
+		submitter: sim.NewSubmitter(s.Jobs),
 	}
 	st.Market.Govern(o.Policy)
 	st.Parties[protocol.Coordinator] = st.Market
@@ -90,12 +90,12 @@ func set(s script.Scenario, policy string, o Options) (*Stage, error) {
 }
 
 // Weights returns the scenario's weights as the market counts them.
-func Weights(s script.Scenario) protocol.Weights {
+func Weights(s spec.Scenario) protocol.Weights {
 	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
 }
 
 // add puts a site on stage: its agent, its hands and its feed.
-func (st *Stage) add(site script.Site, habit agents.Habit, body fleet.Config, signals Signals) error {
+func (st *Stage) add(site spec.Site, habit agents.Habit, body capacity.Config, signals Signals) error {
 	p, err := settle(site, body, signals, st.script.Seed, st.Start, st.Meters.Add(Longest))
 	if err != nil {
 		return err
@@ -115,15 +115,15 @@ func (st *Stage) add(site script.Site, habit agents.Habit, body fleet.Config, si
 // A Place is what a site of a scenario is made of: what its agent owns, and who
 // plays its machines and its grid.
 type Place struct {
-	Fleet *fleet.Fleet
-	Grid  *grid.Known
-	Hands *world.Hands
-	Feed  *world.Feed
+	Fleet *capacity.Fleet
+	Grid  *forecast.Known
+	Hands *sim.Hands
+	Feed  *sim.Feed
 }
 
 // Settle makes one site of a scenario, for a federation that lives. Its agent is
 // one of the auction's. Its grid repeats its last day until a time.
-func Settle(s script.Scenario, name string, start, until protocol.Time) (Place, *agents.Agent, error) {
+func Settle(s spec.Scenario, name string, start, until protocol.Time) (Place, *agents.Agent, error) {
 	for _, site := range s.Sites {
 		if site.Name != name {
 			continue
@@ -157,7 +157,7 @@ func hourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]
 
 // Moved returns a scenario with all that its grids did, and all that befalls its
 // sites, so much later.
-func Moved(s script.Scenario, by time.Duration) script.Scenario {
+func Moved(s spec.Scenario, by time.Duration) spec.Scenario {
 	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
 	s.Sites = slices.Clone(s.Sites)
 	for i, site := range s.Sites {
@@ -165,10 +165,10 @@ func Moved(s script.Scenario, by time.Duration) script.Scenario {
 		for what, points := range site.Signals {
 			signals[what] = later(points, by)
 		}
-		forecasts := make(map[protocol.Quantity][]grid.Bulletin, len(site.Forecasts))
+		forecasts := make(map[protocol.Quantity][]forecast.Bulletin, len(site.Forecasts))
 		for what, said := range site.Forecasts {
 			for _, b := range said {
-				forecasts[what] = append(forecasts[what], grid.Bulletin{Issued: b.Issued.Add(by), Points: later(b.Points, by)})
+				forecasts[what] = append(forecasts[what], forecast.Bulletin{Issued: b.Issued.Add(by), Points: later(b.Points, by)})
 			}
 		}
 		s.Sites[i].Signals, s.Sites[i].Forecasts = signals, forecasts
@@ -190,25 +190,25 @@ func later(points []protocol.Point, by time.Duration) []protocol.Point {
 	return points
 }
 
-func settle(site script.Site, body fleet.Config, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
+func settle(site spec.Site, body capacity.Config, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
 	nodes := Machines(site)
 	body.Nodes, body.Power = nodes, power.Default()
-	if p.Fleet, err = fleet.New(body); err != nil {
+	if p.Fleet, err = capacity.New(body); err != nil {
 		return p, err
 	}
-	p.Grid = grid.New(signals.rules(site))
-	p.Hands = world.NewHands(site.Name, nodes, power.Default(), start, Truth(seed))
+	p.Grid = forecast.New(signals.rules(site))
+	p.Hands = sim.NewHands(site.Name, nodes, power.Default(), start, Truth(seed))
 	for _, o := range site.Outages {
 		p.Hands.Outage(o.From, o.To, nodes)
 	}
-	p.Feed = world.NewFeed(site.Name, start)
+	p.Feed = sim.NewFeed(site.Name, start)
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
 		points := site.Signals[what]
 		if len(points) == 0 {
 			continue
 		}
 		if len(points) == 1 { // a constant, maybe as of the begin of a year: none is believed that is too old
-			points = []protocol.Point{{At: max(points[0].At, start.Add(-grid.Oldest).Ceil(time.Hour)), Value: points[0].Value}}
+			points = []protocol.Point{{At: max(points[0].At, start.Add(-forecast.Oldest).Ceil(time.Hour)), Value: points[0].Value}}
 		}
 		lines, err := signals.lines(seed, site, what, Lasting(points, until))
 		if err != nil {
@@ -229,21 +229,21 @@ const Longest = 14 * 24 * time.Hour
 
 // publishes says when values of a quantity become known: prices of a day-ahead
 // market by its own clock, all else in real time.
-func publishes(site script.Site, what protocol.Quantity) grid.Market {
+func publishes(site spec.Site, what protocol.Quantity) forecast.Market {
 	if what != protocol.GridPrice || !site.DayAhead {
-		return grid.Market{}
+		return forecast.Market{}
 	}
-	if m, ok := grid.MarketOf(site.Zone); ok {
+	if m, ok := forecast.MarketOf(site.Zone); ok {
 		return m
 	}
-	return grid.DayAhead()
+	return forecast.DayAhead()
 }
 
 // Machines returns the nodes of a site as a fleet knows them.
-func Machines(site script.Site) []fleet.Node {
-	nodes := make([]fleet.Node, len(site.Nodes))
+func Machines(site spec.Site) []capacity.Node {
+	nodes := make([]capacity.Node, len(site.Nodes))
 	for i, n := range site.Nodes {
-		nodes[i] = fleet.Node{
+		nodes[i] = capacity.Node{
 			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
 			Host: host(site, n.GPUs),
 		}
@@ -251,7 +251,7 @@ func Machines(site script.Site) []fleet.Node {
 	return nodes
 }
 
-func host(site script.Site, gpus int) power.Host {
+func host(site spec.Site, gpus int) power.Host {
 	h := power.DefaultHost(gpus)
 	if site.Host.Idle != 0 {
 		h.Awake = site.Host.Idle

@@ -13,21 +13,21 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 var update = flag.Bool("update", false, "write testdata/story.txt anew; say in the commit why the story changed")
 
 // morning is a scenario of which every message can be read: two sites, and a
 // job for each thing that may happen to one.
-func morning() script.Scenario {
+func morning() spec.Scenario {
 	start := protocol.At(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
-	s := script.Scenario{
+	s := spec.Scenario{
 		Name: "morning", Seed: 1, Start: start, End: start.Add(time.Hour),
-		Weights: script.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
 	}
 	for i, name := range []string{"bern", "oslo"} {
-		site := script.Site{Name: name, Zone: name, Signals: map[protocol.Quantity][]protocol.Point{
+		site := spec.Site{Name: name, Zone: name, Signals: map[protocol.Quantity][]protocol.Point{
 			protocol.GridPUE: {{At: start.Add(-24 * time.Hour), Value: 1200}},
 		}}
 		for h := range 72 {
@@ -42,7 +42,7 @@ func morning() script.Scenario {
 			site.Signals[protocol.GridPrice] = append(site.Signals[protocol.GridPrice], protocol.Point{At: at, Value: price})
 			site.Signals[protocol.GridCarbon] = append(site.Signals[protocol.GridCarbon], protocol.Point{At: at, Value: carbon})
 		}
-		site.Nodes = []script.Node{{Name: name + "-1", CPU: 16_000, Memory: 64 << 10, GPUs: 2, Model: []string{"T4", "V100"}[i], GPUMemory: 16 << 10}}
+		site.Nodes = []spec.Node{{Name: name + "-1", CPU: 16_000, Memory: 64 << 10, GPUs: 2, Model: []string{"T4", "V100"}[i], GPUMemory: 16 << 10}}
 		s.Sites = append(s.Sites, site)
 	}
 	add := func(id protocol.JobID, minute, gpus int, cores protocol.Milli, more func(*protocol.Job)) {

@@ -5,13 +5,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gridbid/gridbid/internal/strict"
+	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
 //go:embed nats.schema.json
 var accessSchema []byte
 
-var accessFile = strict.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
+var accessFile = yamlschema.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
 
 // An AccessFile is what `gridbid federation` writes for a party: an Access, and
 // for a coordinator in how many copies its books are kept.

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -242,7 +242,7 @@ func (h *Hands) notes(r *run, node *corev1.Node, p *corev1.Pod, devices []int) m
 	}
 	notes := map[string]string{NoteDevices: listed(devices)}
 	if cards := h.cards(node, devices); cards != "" {
-		notes[meter.NoteCards] = cards
+		notes[podenergy.NoteCards] = cards
 	}
 	now := h.cfg.Now().Go()
 	switch h.cfg.Sharing {

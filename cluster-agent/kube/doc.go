@@ -17,6 +17,6 @@
 //     the cluster refuses, is said to be lost, with the reason in words;
 //   - an API server that does not answer is waited for.
 //
-// Where a job goes is decided before, by agents and cluster-agent/fleet. What a
+// Where a job goes is decided before, by agents and agents/capacity. What a
 // site's way of sharing GPUs enforces stands in docs/kubernetes.md.
 package kube

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/cluster-agent/meter"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -151,10 +151,10 @@ type run struct {
 	goingSince protocol.Time // when that was seen
 	goingTry   int64         // of which attempt it is: see attemptOf
 
-	gave map[types.UID][]int       // devices of its pods, before the cluster says so
-	held map[types.UID]string      // names of its pods that were given devices
-	gone map[types.UID]bool        // those of them that are no more
-	drew map[types.UID]meter.Tally // what their machines wrote
+	gave map[types.UID][]int           // devices of its pods, before the cluster says so
+	held map[types.UID]string          // names of its pods that were given devices
+	gone map[types.UID]bool            // those of them that are no more
+	drew map[types.UID]podenergy.Tally // what their machines wrote
 
 	fixed map[protocol.Time]protocol.Millijoules // what it drew in hours that were told
 	spent bool                                   // all that it drew was told

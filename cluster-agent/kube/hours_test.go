@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -70,10 +70,10 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 						end(r)
 						break
 					}
-					y := meter.Tally{Until: now.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "ago")) * time.Minute)}
+					y := podenergy.Tally{Until: now.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "ago")) * time.Minute)}
 					if y.Until > r.since {
 						y.Add(r.since, y.Until, protocol.Millijoules(rapid.Int64Range(0, 3_000_000_000).Draw(t, "drew")))
-						r.drew = map[types.UID]meter.Tally{types.UID(name): y}
+						r.drew = map[types.UID]podenergy.Tally{types.UID(name): y}
 					}
 				}
 			}

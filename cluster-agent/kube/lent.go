@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -182,7 +182,7 @@ func (h *Hands) freedom(r *run, j *batchv1.Job, node *corev1.Node) ([]byte, erro
 			notes[key] = nil
 		}
 	}
-	notes[NoteJob], notes[meter.NotePower] = r.launch.Job.ID, h.plan(r.launch).Text()
+	notes[NoteJob], notes[podenergy.NotePower] = r.launch.Job.ID, h.plan(r.launch).Text()
 	spec := map[string]any{}
 	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
 	for _, t := range h.tolerations() {

@@ -11,15 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // plan is what the machine of a launch is told of its cards.
-func (h *Hands) plan(l protocol.Launch) meter.Plan {
+func (h *Hands) plan(l protocol.Launch) podenergy.Plan {
 	g, _ := h.cfg.Power.Lookup(l.Model)
-	return meter.Plan{Cap: l.Cap, Idle: g.Idle}
+	return podenergy.Plan{Cap: l.Cap, Idle: g.Idle}
 }
 
 // cards are the UUIDs of a node's devices, or "" if they are not known: with a
@@ -66,17 +66,17 @@ func (h *Hands) read(r *run, pods []*corev1.Pod) {
 			}
 			r.held[p.UID] = p.Name
 		}
-		text := p.Annotations[meter.NoteDrew]
+		text := p.Annotations[podenergy.NoteDrew]
 		if text == "" {
 			continue
 		}
-		t, err := meter.Read(text)
+		t, err := podenergy.Read(text)
 		if err != nil {
 			h.cfg.Log.Warn("what a pod drew cannot be read", "pod", p.Name, "error", err)
 			continue
 		}
 		if r.drew == nil {
-			r.drew = make(map[types.UID]meter.Tally)
+			r.drew = make(map[types.UID]podenergy.Tally)
 		}
 		r.drew[p.UID] = t
 	}
@@ -139,7 +139,7 @@ func (h *Hands) noted(r *run, since, until protocol.Time) (draw []protocol.Slice
 	h.mu.Lock()
 	held, gone, drew := maps.Clone(r.held), r.gone, maps.Clone(r.drew)
 	h.mu.Unlock()
-	var all meter.Tally
+	var all podenergy.Tally
 	told := until // all of it was told until then
 	last := since // if all are gone: what came after it nobody wrote down
 	for id := range held {
@@ -190,7 +190,7 @@ func (h *Hands) used(r *run, pods []*corev1.Pod, since, until protocol.Time) (u 
 			h.cfg.Log.Warn("what a run used is not known, or not all of it", "run", r.name, "error", err)
 		}
 	}
-	var all meter.Looks
+	var all podenergy.Looks
 	for id := range r.held {
 		all.And(r.drew[id].Looks)
 	}

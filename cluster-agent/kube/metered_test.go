@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // drawing is a pod of which its machine wrote that it drew something from noon on.
 func drawing(name string, id types.UID, until protocol.Time, drew protocol.Millijoules, final bool) *corev1.Pod {
-	y := meter.Tally{Until: until, Final: final}
+	y := podenergy.Tally{Until: until, Final: final}
 	y.Add(noon, noon, drew)
 	p := holder(name, "r1", 1)
-	p.UID, p.Annotations = id, map[string]string{NoteDevices: "0", meter.NoteDrew: y.Text()}
+	p.UID, p.Annotations = id, map[string]string{NoteDevices: "0", podenergy.NoteDrew: y.Text()}
 	return p
 }
 
@@ -45,7 +45,7 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 			h.read(r, pods)
 		}
 		draw, estimated := h.drawn(r, noon, end)
-		if got := (meter.Tally{Drew: draw}).Total(); got != tc.want || estimated != tc.estimated {
+		if got := (podenergy.Tally{Drew: draw}).Total(); got != tc.want || estimated != tc.estimated {
 			t.Errorf("%s: %d mJ, an estimate: %v; want %d, %v", name, got, estimated, tc.want, tc.estimated)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
-	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -26,7 +26,7 @@ type cluster struct {
 }
 
 func newCluster(t testing.TB, nodes int) *cluster {
-	c := &cluster{Cluster: kubetest.New(t, plane.Options{})}
+	c := &cluster{Cluster: kubetest.New(t, kubeenv.Options{})}
 	c.AddNodes(nodes, "oslo")
 	return c
 }

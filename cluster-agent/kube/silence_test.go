@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -46,7 +46,7 @@ func TestWhatIsGivenUpWithItsClusterSaysWhatItDrew(t *testing.T) {
 	h.runs["r"] = r
 	h.abandon(10 * time.Minute)
 	x, ok := h.past[0].said.(protocol.Lost)
-	if sum := (meter.Tally{Drew: x.Draw}).Total(); !ok || sum != 90*60*watt || !x.Estimated {
+	if sum := (podenergy.Tally{Drew: x.Draw}).Total(); !ok || sum != 90*60*watt || !x.Estimated {
 		t.Errorf("it drew %d mJ, %+v", sum, h.past[0].said)
 	}
 	for i, want := range []protocol.Millijoules{60 * 60 * watt, 30 * 60 * watt} {

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -90,7 +90,7 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", LabelQueue} {
 			delete(child(t.meta, "labels"), owned)
 		}
-		merge(t.meta, "annotations", map[string]string{NoteJob: string(l.Job.ID), meter.NotePower: h.plan(l).Text()})
+		merge(t.meta, "annotations", map[string]string{NoteJob: string(l.Job.ID), podenergy.NotePower: h.plan(l).Text()})
 		t.spec["schedulerName"] = Scheduler
 		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
 			delete(t.spec, field) // where and with what it runs is not the task's to say

@@ -17,7 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 

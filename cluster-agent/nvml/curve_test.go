@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gridbid/gridbid/cluster-agent/power"
+	"github.com/gridbid/gridbid/agents/power"
 )
 
 const good = `{"schema":1,"device":"H100","uuid":"GPU-1","driver":"570","command":["a"],"at":"2026-01-02T00:00:00Z","idle_mw":90000,"default_limit_mw":700000,"points":[{"limit_mw":700000,"seconds":60,"joules":30000,"runs":3},{"limit_mw":400000,"seconds":70,"joules":25000,"runs":3}]}`

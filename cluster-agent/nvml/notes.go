@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/gridbid/gridbid/internal/whole"
+	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -70,7 +70,7 @@ func (n *notes) write(file string) error {
 	if err != nil {
 		return fmt.Errorf("nvml: %w", err)
 	}
-	if err := whole.Write(file, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(file, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("nvml: %w", err)
 	}
 	return nil

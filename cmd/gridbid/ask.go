@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/diary"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -19,7 +19,7 @@ type askAnswer struct {
 	Schema   int    `json:"schema"`
 	Question string `json:"question"`
 	Ledger   string `json:"ledger"`
-	chat.Answer
+	query.Answer
 }
 
 // Why a question has no answer. The first two can be mended by asking
@@ -60,7 +60,7 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			if err := ask(cmd.Context(), question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := printAnswer(cmd.Context(), question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				if errors.Is(err, errAskOtherwise) {
 					return badInput{fmt.Errorf("ask: %w", err)}
 				}
@@ -74,7 +74,7 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 	return cmd
 }
 
-func ask(ctx context.Context, question, path, flags string, asJSON bool, out, talk io.Writer) error {
+func printAnswer(ctx context.Context, question, path, flags string, asJSON bool, out, talk io.Writer) error {
 	log, err := readRun(path, talk)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func ask(ctx context.Context, question, path, flags string, asJSON bool, out, ta
 }
 
 // spell adds the flags that name the ledger to the commands of an answer.
-func spell(a *chat.Answer, flags string) {
+func spell(a *query.Answer, flags string) {
 	a.Flags = flags
 	if a.Command != "" {
 		a.Command += flags
@@ -113,8 +113,8 @@ func spell(a *chat.Answer, flags string) {
 }
 
 // showAll shows the charts of an answer in a terminal that shows pictures.
-func showAll(a chat.Answer, out io.Writer) error {
-	c, ok := diary.Sketch(a)
+func showAll(a query.Answer, out io.Writer) error {
+	c, ok := timeline.Sketch(a)
 	if !ok {
 		return nil
 	}
@@ -129,7 +129,7 @@ func showAll(a chat.Answer, out io.Writer) error {
 }
 
 // readRun reads a ledger, and the totals that lie beside it if there are any.
-func readRun(path string, talk io.Writer) (*chat.Log, error) {
-	log := chat.New(totalsBeside(path, talk))
+func readRun(path string, talk io.Writer) (*query.Log, error) {
+	log := query.New(totalsBeside(path, talk))
 	return log, readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); return nil })
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/lab/bench"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/bench"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // benchFlags is what `gridbid bench days` was told.
@@ -137,7 +137,7 @@ func (f *benchFlags) entries(days []bench.Day) ([]string, error) {
 	if len(f.policies) > 0 {
 		return named("--policies", f.policies)
 	}
-	var of []script.Scenario
+	var of []spec.Scenario
 	for _, d := range days {
 		of = append(of, d.Scenario)
 	}
@@ -160,17 +160,17 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	if len(windows) > 0 {
 		names = nil
 		for _, a := range args {
-			if script.Table(a) {
+			if spec.Table(a) {
 				windows = append(windows, a)
 			} else {
 				names = append(names, a)
 			}
 		}
 	} else if len(names) == 0 {
-		names = slices.DeleteFunc(script.List(), func(n string) bool { return n == script.Default })
+		names = slices.DeleteFunc(spec.List(), func(n string) bool { return n == spec.Default })
 		stressed = func(day string) bool { return f.stress || day == "ordinary-2022-04-13" }
 	}
-	add := func(s script.Scenario, err error) error {
+	add := func(s spec.Scenario, err error) error {
 		if err != nil {
 			return err
 		}
@@ -196,15 +196,15 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 		return nil
 	}
 	for _, seed := range seeds {
-		o := script.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa, Fill: f.fill}
+		o := spec.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa, Fill: f.fill}
 		for _, name := range names {
-			if err := add(script.Load(name, o)); err != nil {
+			if err := add(spec.Load(name, o)); err != nil {
 				return nil, err
 			}
 		}
 		for _, w := range windows {
 			o.Window = w
-			if err := add(script.Window(o)); err != nil {
+			if err := add(spec.Window(o)); err != nil {
 				return nil, err
 			}
 		}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/adversary"
+	"github.com/gridbid/gridbid/lab/bench"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/attack"
-	"github.com/gridbid/gridbid/scenarios/bench"
 )
 
 // explainFlags is what `gridbid bench explain` was told.
@@ -74,7 +74,7 @@ type explained struct {
 	Schema    int               `json:"schema"`
 	Questions []bench.Explained `json:"questions,omitempty"`
 	Grounding []bench.Grounded  `json:"grounding,omitempty"`
-	Rows      []attack.Row      `json:"rows,omitempty"`
+	Rows      []adversary.Row   `json:"rows,omitempty"`
 }
 
 func (f *explainFlags) explain(cmd *cobra.Command) error {
@@ -109,7 +109,7 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 	if bad > 0 {
 		return fmt.Errorf("bench: %d questions are not read as they should be, or claims not borne out", bad)
 	}
-	if n := attack.Broken(rows); n > 0 {
+	if n := adversary.Broken(rows); n > 0 {
 		return fmt.Errorf("bench: %d of %d things tried did not hold", n, len(rows))
 	}
 	return nil
@@ -129,7 +129,7 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 		return nil, nil, err
 	}
 	totals := totalsBeside(path, talk)
-	log, book := chat.New(totals), record.New(record.Config{})
+	log, book := query.New(totals), history.New(history.Config{})
 	var first, last protocol.Time
 	var said []protocol.Message
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
@@ -154,12 +154,12 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 
 // onceEach keeps what came of each day: other words for a question replay it no
 // second time.
-func onceEach(st chat.Stage) chat.Stage {
-	play, kept := st.Play, make(map[chat.Day]chat.Rehearsal)
+func onceEach(st query.Stage) query.Stage {
+	play, kept := st.Play, make(map[query.Day]query.Rehearsal)
 	if play == nil {
 		return st
 	}
-	st.Play = func(d chat.Day) (chat.Rehearsal, error) {
+	st.Play = func(d query.Day) (query.Rehearsal, error) {
 		if r, ok := kept[d]; ok {
 			return r, nil
 		}
@@ -173,7 +173,7 @@ func onceEach(st chat.Stage) chat.Stage {
 }
 
 // attack runs the parts that were asked for.
-func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attack.Row, err error) {
+func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []adversary.Row, err error) {
 	progress := func(what string) func(int, int) {
 		return func(done, of int) { fmt.Fprintf(talk, "\r%s %d of %d", what, done, of) }
 	}
@@ -182,7 +182,7 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 		if err != nil {
 			return nil, badInput{err}
 		}
-		set, err := attack.Read(f.adversarial, text)
+		set, err := adversary.Read(f.adversarial, text)
 		if err != nil {
 			return nil, badInput{err}
 		}
@@ -194,16 +194,16 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []attac
 	if f.auctions <= 0 {
 		return rows, nil
 	}
-	auctions, err := attack.Auctions(ctx, f.auctions, f.seed, progress("auction"))
+	auctions, err := adversary.Auctions(ctx, f.auctions, f.seed, progress("auction"))
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(talk)
-	hang, err := attack.Hang(ctx, 300)
+	hang, err := adversary.Hang(ctx, 300)
 	if err != nil {
 		return nil, err
 	}
-	days, err := attack.Day(ctx)
+	days, err := adversary.Day(ctx)
 	return append(append(append(rows, auctions...), hang), days...), err
 }
 
@@ -216,5 +216,5 @@ func (f *explainFlags) tell(out io.Writer, got explained) error {
 			return err
 		}
 	}
-	return attack.Write(out, got.Rows)
+	return adversary.Write(out, got.Rows)
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/scenarios/bench"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/lab/bench"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // newBenchPaymentsCommand is `gridbid bench payments`.
@@ -31,12 +31,12 @@ federation, by what was measured.`,
 				args = []string{"real-days/ordinary_2022-04-13"}
 			}
 			type day struct {
-				script.Scenario
+				spec.Scenario
 				who []string
 			}
 			var days []day
 			for _, name := range args { // before the work: it takes minutes
-				s, err := script.Load(name, script.Options{Data: data, MaxJobs: jobs})
+				s, err := spec.Load(name, spec.Options{Data: data, MaxJobs: jobs})
 				if err != nil {
 					return badInput{err}
 				}
@@ -48,7 +48,7 @@ federation, by what was measured.`,
 					who = bench.Telling(s)
 				}
 				for _, name := range who {
-					if !slices.ContainsFunc(s.Sites, func(x script.Site) bool { return x.Name == name }) {
+					if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
 						return badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 					}
 				}

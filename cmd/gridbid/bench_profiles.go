@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/scenarios/profiling"
+	"github.com/gridbid/gridbid/lab/estimates"
 )
 
 // newBenchProfilesCommand is `gridbid bench profiles`: how well sites foretell what
@@ -36,8 +36,8 @@ that ended; "last of the same user" takes a job for as long as that one.`,
   gridbid bench profiles --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all []profiling.Score
-			for _, t := range profiling.Traces {
+			var all []estimates.Score
+			for _, t := range estimates.Traces {
 				jobs, err := t.Load(data)
 				if errors.Is(err, os.ErrNotExist) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not in %s: passed over\n", t.File, data)
@@ -47,7 +47,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 					return badInput{err}
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs\n", t.Name, len(jobs))
-				all = append(all, profiling.Play(t.Name, jobs, profiling.Forecasters())...)
+				all = append(all, estimates.Play(t.Name, jobs, estimates.Forecasters())...)
 			}
 			if len(all) == 0 {
 				return badInput{fmt.Errorf("bench profiles: no trace in %s: give --data FOLDER", data)}
@@ -63,7 +63,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 	return cmd
 }
 
-func printScores(out io.Writer, scores []profiling.Score) error {
+func printScores(out io.Writer, scores []estimates.Score) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "trace\tforetold by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")
 	for _, s := range scores {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/lab/bench"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/bench"
 )
 
 func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {

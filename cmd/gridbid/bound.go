@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/scenarios/bound"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/bound"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // boundFlags is what `gridbid bound` was told.
@@ -89,7 +89,7 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	tellNotes(cmd.ErrOrStderr(), s)
-	var ran *record.Book
+	var ran *history.Book
 	if f.run != "" { // before the work: it may take minutes
 		if ran, err = runOf(s, f.run, until{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
 			return badInput{fmt.Errorf("--explain: %w", err)}
@@ -133,7 +133,7 @@ func above(c bound.Certificate, usd float64) string {
 }
 
 // explain says what a run cost above a bound, and for what.
-func (f *boundFlags) explain(cmd *cobra.Command, s script.Scenario, c bound.Certificate, ran *record.Book) error {
+func (f *boundFlags) explain(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.Book) error {
 	p, err := explainRun(s, c, ran)
 	if err != nil {
 		return err

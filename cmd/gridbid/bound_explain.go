@@ -6,17 +6,17 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/bound"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/bound"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // runOf reads the ledger of a run of a scenario, to its end: jobs that had not ended
 // when it was cut off would count as never run.
-func runOf(s script.Scenario, path string, in io.Reader, talk io.Writer) (*record.Book, error) {
+func runOf(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.Book, error) {
 	r, err := openLedger(path, in)
 	if err != nil {
 		return nil, err
@@ -24,16 +24,16 @@ func runOf(s script.Scenario, path string, in io.Reader, talk io.Writer) (*recor
 	if hash := r.Header()["hash"]; hash != s.Hash {
 		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
 	}
-	b := record.New(record.Config{})
+	b := history.New(history.Config{})
 	err = readOn(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
-	if _, end := r.Read(); err == nil && errors.Is(end, journal.ErrTorn) {
+	if _, end := r.Read(); err == nil && errors.Is(end, wal.ErrTorn) {
 		err = fmt.Errorf("%s: the run has no end, so nobody knows what its jobs cost: replay it to its end", path)
 	}
 	return b, err
 }
 
 // explainRun says what a run cost above a bound, and for what.
-func explainRun(s script.Scenario, c bound.Certificate, b *record.Book) (bound.Parts, error) {
+func explainRun(s spec.Scenario, c bound.Certificate, b *history.Book) (bound.Parts, error) {
 	return bound.Explain(s, c, scenarios.RanOf(b, c.Weights), b.Totals(scenarios.Meta(s, "")).JobsUSD)
 }
 

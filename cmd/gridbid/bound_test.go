@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gridbid/gridbid/scenarios/bound"
+	"github.com/gridbid/gridbid/lab/bound"
 )
 
 func TestBoundProvesAndChecksItsProof(t *testing.T) {

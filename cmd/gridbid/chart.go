@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/gridbid/gridbid/coordinator/diary"
-	"github.com/gridbid/gridbid/coordinator/phrase"
-	"github.com/gridbid/gridbid/coordinator/scene"
-	"github.com/gridbid/gridbid/coordinator/scene/screen"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/chart/screen"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -68,7 +68,7 @@ answer to a question.`,
 func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	if f.list {
 		return printed(cmd.OutOrStdout(), func(out io.Writer) {
-			for _, c := range diary.Charts() {
+			for _, c := range timeline.Charts() {
 				fmt.Fprintf(out, "%-12s %s\n", c[0], c[1])
 			}
 		})
@@ -90,7 +90,7 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 		return tellJSON(cmd.OutOrStdout(), struct {
 			Schema int    `json:"schema"`
 			Chart  string `json:"chart"`
-			scene.Table
+			chart.Table
 		}{1, w.Chart, c.Figures()})
 	case f.figures:
 		return printed(cmd.OutOrStdout(), c.Figures().Write)
@@ -105,18 +105,18 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 }
 
 // drawing returns what is to be drawn.
-func (f chartFlags) drawing(args []string) (w diary.Drawing, err error) {
+func (f chartFlags) drawing(args []string) (w timeline.Drawing, err error) {
 	if len(args) == 0 {
 		return w, errors.New("which one? `gridbid chart --list` names them")
 	}
-	w = diary.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
+	w = timeline.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
 	var known []string
-	for _, c := range diary.Charts() {
+	for _, c := range timeline.Charts() {
 		known = append(known, c[0])
 	}
 	switch {
 	case !slices.Contains(known, w.Chart):
-		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, phrase.List(known))
+		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, format.List(known))
 	case f.at != "" && w.Chart != "carbon" && w.Chart != "price":
 		return w, fmt.Errorf("--at is of carbon and price; %s is of no instant", w.Chart)
 	case len(args) > 1 && w.Chart != "answer":
@@ -136,13 +136,13 @@ func (f chartFlags) drawing(args []string) (w diary.Drawing, err error) {
 	return w, nil
 }
 
-func drawn(ctx context.Context, path string, w diary.Drawing, talk io.Writer) (c scene.Chart, err error) {
+func drawn(ctx context.Context, path string, w timeline.Drawing, talk io.Writer) (c chart.Chart, err error) {
 	run, _, err := openRun(ctx, path, talk)
 	if err != nil {
 		return nil, err
 	}
 	var wrong error
-	if err := run.Look(ctx, func(d *diary.Diary) { c, wrong = d.Draw(w) }); err != nil {
+	if err := run.Look(ctx, func(d *timeline.Diary) { c, wrong = d.Draw(w) }); err != nil {
 		return nil, err
 	}
 	if wrong != nil {
@@ -151,7 +151,7 @@ func drawn(ctx context.Context, path string, w diary.Drawing, talk io.Writer) (c
 	return c, nil
 }
 
-func writeChart(c scene.Chart, path string, talk io.Writer) (err error) {
+func writeChart(c chart.Chart, path string, talk io.Writer) (err error) {
 	s, raw := c.Draw(720), []byte(nil)
 	switch filepath.Ext(path) {
 	case ".svg":
@@ -179,7 +179,7 @@ func shows(out io.Writer) screen.Protocol {
 }
 
 // showChart shows a chart in the terminal, if out is one that can.
-func showChart(c scene.Chart, out io.Writer) (bool, error) {
+func showChart(c chart.Chart, out io.Writer) (bool, error) {
 	by := shows(out)
 	if by == screen.None {
 		return false, nil
@@ -200,7 +200,7 @@ func showChart(c scene.Chart, out io.Writer) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return true, screen.WriteSixel(out, im, scene.Colors())
+		return true, screen.WriteSixel(out, im, chart.Colors())
 	}
 	return false, nil
 }

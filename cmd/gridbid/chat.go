@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -62,7 +62,7 @@ type talk struct {
 	out, talk   io.Writer
 
 	size    int64 // of the ledger, as it was read
-	session *chat.Session
+	session *query.Session
 	history []string
 }
 

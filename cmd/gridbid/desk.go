@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -143,13 +143,13 @@ func (f *deskFlags) show(cmd *cobra.Command, see func() (any, func(io.Writer), e
 
 // columns writes rows in columns, which tabs of the format part. What sites and
 // submitters said in them moves no cursor, and no column.
-func columns(w io.Writer, head string, rows func(row func(format string, args ...any))) {
+func columns(w io.Writer, head string, rows func(row func(layout string, args ...any))) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(format string, args ...any) {
-		cells := strings.Split(format, "\t")
+	row := func(layout string, args ...any) {
+		cells := strings.Split(layout, "\t")
 		for i, cell := range cells {
 			n := strings.Count(cell, "%")
-			cells[i] = phrase.Clean(fmt.Sprintf(cell, args[:n]...))
+			cells[i] = format.Clean(fmt.Sprintf(cell, args[:n]...))
 			args = args[n:]
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))

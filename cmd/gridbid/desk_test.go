@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
 // deskAt serves answers of a coordinator's desk, and returns its address.
@@ -69,8 +69,8 @@ func TestAWaitingWishIsSecondedWhereItWaits(t *testing.T) {
 
 func TestColumnsStandBelowEachOther(t *testing.T) {
 	var out bytes.Buffer
-	columns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", board.Done) })
-	if want := fmt.Sprintf("%-9s%s\n%-9s%s\n", "JOB", "STATE", "train-7", board.Done); out.String() != want {
+	columns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", jobstatus.Done) })
+	if want := fmt.Sprintf("%-9s%s\n%-9s%s\n", "JOB", "STATE", "train-7", jobstatus.Done); out.String() != want {
 		t.Errorf("columns: %q; want %q", out.String(), want)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/board"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -31,7 +31,7 @@ func newJobsCommand() *cobra.Command {
 				q.Set("tenant", tenant)
 			}
 			return f.show(cmd, func() (any, func(io.Writer), error) {
-				var all []board.Job
+				var all []jobstatus.Job
 				err := f.get(cmd.Context(), "/v1/jobs?"+q.Encode(), &all)
 				return all, func(w io.Writer) { jobTable(w, all) }, err
 			})
@@ -44,7 +44,7 @@ func newJobsCommand() *cobra.Command {
 	return cmd
 }
 
-func jobTable(w io.Writer, all []board.Job) {
+func jobTable(w io.Writer, all []jobstatus.Job) {
 	columns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
 		for _, j := range all {
 			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dash(j.Tenant), j.State, dash(j.Site), j.GPUs,
@@ -55,13 +55,13 @@ func jobTable(w io.Writer, all []board.Job) {
 
 // unwell says how a job failed, why it was refused, or that it was stopped; "" of any
 // other.
-func unwell(j board.Job) string {
+func unwell(j jobstatus.Job) string {
 	switch {
 	case j.Failed != "":
-		return phrase.Clean("failed: " + j.Failed)
-	case j.State == board.Refused:
-		return cmp.Or(phrase.Clean(strings.TrimSpace(j.Why+" "+j.Note)), "refused")
-	case j.State == board.Done && j.Why == string(protocol.Cancelled):
+		return format.Clean("failed: " + j.Failed)
+	case j.State == jobstatus.Refused:
+		return cmp.Or(format.Clean(strings.TrimSpace(j.Why+" "+j.Note)), "refused")
+	case j.State == jobstatus.Done && j.Why == string(protocol.Cancelled):
 		return j.Why
 	}
 	return ""
@@ -82,7 +82,7 @@ func newJobCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.show(cmd, func() (any, func(io.Writer), error) {
-				var j board.Job
+				var j jobstatus.Job
 				err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(args[0]), &j)
 				return j, func(w io.Writer) { jobCard(w, j) }, err
 			})
@@ -92,7 +92,7 @@ func newJobCommand() *cobra.Command {
 	return cmd
 }
 
-func jobCard(w io.Writer, j board.Job) {
+func jobCard(w io.Writer, j jobstatus.Job) {
 	columns(w, "", func(row func(string, ...any)) {
 		row("%s\t%s", j.ID, j.State)
 		row("tenant\t%s", dash(j.Tenant))
@@ -131,7 +131,7 @@ func newCancelCommand() *cobra.Command {
 waits at a site is stopped there, and is paid for as far as it ran.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var j board.Job
+			var j jobstatus.Job
 			return f.do(cmd, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", &j, func() string { return fmt.Sprintf("%s  %s", j.ID, j.State) })
 		},
 	}

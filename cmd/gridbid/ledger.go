@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 )
@@ -75,15 +75,15 @@ func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Me
 	return readOn(r, talk, each)
 }
 
-func openLedger(path string, in io.Reader) (*journal.Reader, error) {
+func openLedger(path string, in io.Reader) (*wal.Reader, error) {
 	if path == "-" {
-		return journal.NewReader(in, "standard input")
+		return wal.NewReader(in, "standard input")
 	}
-	return journal.Open(path)
+	return wal.Open(path)
 }
 
 // readOn is readLedger from where r stands, and closes r.
-func readOn(r *journal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
+func readOn(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
 	newer, read := 0, 0
 	defer func() {
 		if newer > 0 {
@@ -99,7 +99,7 @@ func readOn(r *journal.Reader, talk io.Writer, each func(protocol.Message) error
 		case errors.As(err, new(*protocol.UnknownKindError)):
 			newer++
 			continue
-		case errors.Is(err, journal.ErrTorn):
+		case errors.Is(err, wal.ErrTorn):
 			fmt.Fprintf(talk, "The record has no end: the run goes on, or it was cut off. Its %d messages so far are read.\n", read)
 			return nil
 		case err != nil:
@@ -171,5 +171,5 @@ func word(s string) string {
 	if s != "" && !strings.ContainsFunc(s, odd) {
 		return s
 	}
-	return phrase.Quoted(s)
+	return format.Quoted(s)
 }

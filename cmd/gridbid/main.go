@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -72,7 +72,7 @@ func legible(err error) string {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		return phrase.Legible(r)
+		return format.Legible(r)
 	}, err.Error())
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/mcp"
+	"github.com/gridbid/gridbid/explain/mcp"
 )
 
 // newMCPCommand is `gridbid mcp`: a run for models and their programs.

@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // modelKey is the environment variable that may hold the key of a model. A flag
@@ -76,7 +76,7 @@ type adviceFlags struct {
 	wait     time.Duration
 
 	model   *llm.Model
-	minutes *advise.Minutes
+	minutes *advisor.Minutes
 	advice  market.Advice
 }
 
@@ -93,7 +93,7 @@ func (f *adviceFlags) flags(cmd *cobra.Command, but string) {
 }
 
 // ready opens what the flags name, for a scenario.
-func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
+func (f *adviceFlags) ready(s spec.Scenario, talk io.Writer) (err error) {
 	if f.model, err = f.open(); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (f *adviceFlags) ready(s script.Scenario, talk io.Writer) (err error) {
 		for _, site := range s.Sites {
 			sites = append(sites, site.Name)
 		}
-		if f.advice.Notes, err = advise.ReadNotes(file, sites); err != nil {
+		if f.advice.Notes, err = advisor.ReadNotes(file, sites); err != nil {
 			return badInput{fmt.Errorf("%s: %w", f.notes, err)}
 		}
 	}
@@ -152,8 +152,8 @@ func headed(head map[string]string, a market.Advice) map[string]string {
 
 // advised returns the advice of a ledger's run and the verdicts on it; none of
 // either if nobody was asked.
-func advised(path string, talk io.Writer) (a market.Advice, minutes *advise.Minutes, err error) {
-	r, err := journal.Open(path)
+func advised(path string, talk io.Writer) (a market.Advice, minutes *advisor.Minutes, err error) {
+	r, err := wal.Open(path)
 	if err != nil {
 		return a, nil, err
 	}
@@ -164,7 +164,7 @@ func advised(path string, talk io.Writer) (a market.Advice, minutes *advise.Minu
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return a, nil, fmt.Errorf("%s: the advice in its header: %w", path, err)
 	}
-	minutes = advise.NewMinutes()
+	minutes = advisor.NewMinutes()
 	return a, minutes, readLedger(path, nil, talk, func(m protocol.Message) error { minutes.Add(m); return nil })
 }
 
@@ -172,7 +172,7 @@ func advised(path string, talk io.Writer) (a market.Advice, minutes *advise.Minu
 func (f *adviceFlags) judge(ctx context.Context) bus.Machine {
 	switch {
 	case f.model != nil:
-		return advise.NewJudge(f.model, time.Now).Sit(ctx)
+		return advisor.NewJudge(f.model, time.Now).Sit(ctx)
 	case f.minutes != nil:
 		return f.minutes.Again()
 	}
@@ -185,7 +185,7 @@ func (f *adviceFlags) serve(clock bus.Clock, log *slog.Logger) func(context.Cont
 	if f.model == nil {
 		return nil
 	}
-	judge := advise.NewJudge(f.model, time.Now).Log(log)
+	judge := advisor.NewJudge(f.model, time.Now).Log(log)
 	return func(ctx context.Context, port bus.Port, life uint32) error {
 		return judge.Serve(ctx, port, clock, life)
 	}

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/llm/rogue"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/llm/faultyserver"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // replayed plays a short day under the auction and returns its ledger and totals.
-func replayed(t *testing.T, flags ...string) (ledger []byte, totals record.Totals, talk string) {
+func replayed(t *testing.T, flags ...string) (ledger []byte, totals history.Totals, talk string) {
 	t.Helper()
 	dir := t.TempDir()
 	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "130", "--run", dir}, flags...)
@@ -35,7 +35,7 @@ func replayed(t *testing.T, flags ...string) (ledger []byte, totals record.Total
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []record.Totals
+	var all []history.Totals
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func byNote(body []byte) string {
 // A user's whole way: a model on loopback, notes, a ledger that holds the
 // verdicts, and the same day from that ledger with the model gone.
 func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
-	s, err := rogue.Start(rogue.Answer(byNote))
+	s, err := faultyserver.Start(faultyserver.Answer(byNote))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 }
 
 func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
-	s, err := rogue.Start(rogue.Say(`{"sentences":[2,1]}`))
+	s, err := faultyserver.Start(faultyserver.Say(`{"sentences":[2,1]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 	if err != nil || talk != "" || !strings.HasPrefix(out, "At oslo it begins") || !strings.Contains(out, "the job goes to oslo") {
 		t.Errorf("why --narrator select = %q, %q, %v", out, talk, err)
 	}
-	s.Behave(rogue.Say(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
+	s.Behave(faultyserver.Say(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
 	out, talk, err = execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "prose")...)
 	if err != nil || strings.Contains(out, "twelve") || !strings.Contains(talk, "told by template") {
 		t.Errorf("why --narrator prose = %q, %q, %v", out, talk, err)
@@ -182,7 +182,7 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 // Nor does why a model was not followed move a cursor, by the name of a site.
 func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
 	fact := regexp.MustCompile(`(\{\{F\d+\}\}) site`)
-	s, err := rogue.Start(rogue.Answer(func(body []byte) string {
+	s, err := faultyserver.Start(faultyserver.Answer(func(body []byte) string {
 		if of := fact.FindSubmatch(body); of != nil { // without the name of its site
 			return `{"sentences":[{"text":"It costs ` + string(of[1]) + `.","cites":[]}]}`
 		}
@@ -193,7 +193,7 @@ func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
 	}
 	defer s.Close()
 	dir, odd := t.TempDir(), protocol.Agent("o\x1b[2Jslo")
-	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), nil)
+	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/scenarios/pack"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/lab/packing"
 )
 
 // packFlags are the flags of `gridbid pack`.
@@ -77,16 +77,16 @@ func runPack(f packFlags, out, progress io.Writer) error {
 	defer figures.leave()
 	seeds := []int64{f.seed}
 	if f.all {
-		seeds = pack.Seeds[:]
+		seeds = packing.Seeds[:]
 	}
 	start := time.Now()
-	o := pack.Options{Tune: f.tune, Reference: f.exact, Clock: func() int64 { return int64(time.Since(start)) }}
+	o := packing.Options{Tune: f.tune, Reference: f.exact, Clock: func() int64 { return int64(time.Since(start)) }}
 	say := func(done, all int, what string) {
 		if all > 1 {
 			fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what)
 		}
 	}
-	report := pack.Report{Nodes: f.nodes, Pods: f.pods, Tune: f.tune, Reference: f.exact}
+	report := packing.Report{Nodes: f.nodes, Pods: f.pods, Tune: f.tune, Reference: f.exact}
 	if report.Policies, err = trace.ReplayAll(o, policies, seeds, say); err != nil {
 		return badInput{err} // --tune asks for what the trace has not
 	}
@@ -122,13 +122,13 @@ func parsePolicies(names []string) (out []fgd.Policy, err error) {
 }
 
 // readTrace reads a node list and a pod list.
-func readTrace(nodeFile, podFile string) (*pack.Trace, error) {
+func readTrace(nodeFile, podFile string) (*packing.Trace, error) {
 	n, err := os.Open(nodeFile)
 	if err != nil {
 		return nil, err
 	}
 	defer n.Close()
-	nodes, err := pack.ReadNodes(nodeFile, n)
+	nodes, err := packing.ReadNodes(nodeFile, n)
 	if err != nil {
 		return nil, err
 	}
@@ -137,11 +137,11 @@ func readTrace(nodeFile, podFile string) (*pack.Trace, error) {
 		return nil, err
 	}
 	defer p.Close()
-	pods, err := pack.ReadPods(podFile, p, nodes)
+	pods, err := packing.ReadPods(podFile, p, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return pack.NewTrace(nodes, pods), nil
+	return packing.NewTrace(nodes, pods), nil
 }
 
 // newPackParityCommand is `gridbid pack parity`: all published results in a
@@ -175,7 +175,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		return badInput{err}
 	}
 	defer f.Close()
-	expected, err := pack.ReadExpected(summary, f)
+	expected, err := packing.ReadExpected(summary, f)
 	if err != nil {
 		return badInput{err}
 	}
@@ -185,8 +185,8 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 			return badInput{fmt.Errorf("--write: %w", err)}
 		}
 	}
-	var verdicts []pack.Verdict
-	var trace *pack.Trace
+	var verdicts []packing.Verdict
+	var trace *packing.Trace
 	for i, e := range expected {
 		if i == 0 || e.Trace != expected[i-1].Trace {
 			if trace, err = readTrace(nodes, filepath.Join(dir, e.Trace+".csv")); err != nil {
@@ -201,7 +201,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		verdicts = append(verdicts, v)
 	}
 	var text bytes.Buffer
-	if err := pack.WriteParity(&text, verdicts); err != nil {
+	if err := packing.WriteParity(&text, verdicts); err != nil {
 		return err
 	}
 	if page == "" {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/cluster-agent/fgd"
-	"github.com/gridbid/gridbid/scenarios/pack"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/lab/packing"
 )
 
 // studyFlags are the flags of `gridbid pack study`.
@@ -54,7 +54,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 		return badInput{err}
 	}
 	defer n.Close()
-	all, err := pack.ReadNodes(f.nodes, n)
+	all, err := packing.ReadNodes(f.nodes, n)
 	if err != nil {
 		return badInput{err}
 	}
@@ -73,13 +73,13 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 		}
 	}
 	say := func(done, all int, what string) { fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what) }
-	o := pack.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}
-	rows, err := pack.StudyAll(nodes, jobs, pack.Variants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
+	o := packing.StudyOptions{Days: f.days, Round: 60, Patience: 6 * 3600, MoveCost: 300}
+	rows, err := packing.StudyAll(nodes, jobs, packing.Variants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
 	if err != nil {
 		return badInput{err} // nothing to place, or nowhere
 	}
 	var text bytes.Buffer
-	if err := pack.WriteStudy(&text, rows); err != nil {
+	if err := packing.WriteStudy(&text, rows); err != nil {
 		return err
 	}
 	if f.page != "" {
@@ -90,11 +90,11 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 }
 
 // readJobs reads a trace of jobs that end.
-func readJobs(file string) ([]pack.Job, error) {
+func readJobs(file string) ([]packing.Job, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return pack.ReadJobs(file, f)
+	return packing.ReadJobs(file, f)
 }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/diary"
-	"github.com/gridbid/gridbid/coordinator/follow"
-	"github.com/gridbid/gridbid/coordinator/mcp"
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/coordinator/web"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/explain/mcp"
+	"github.com/gridbid/gridbid/explain/page"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -52,7 +52,7 @@ it at any address: behind a proxy on this machine, say.`,
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
-			if err := page(cmd.Context(), path, listen, hosts, cmd.ErrOrStderr()); err != nil {
+			if err := servePage(cmd.Context(), path, listen, hosts, cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
 			return nil
@@ -64,12 +64,12 @@ it at any address: behind a proxy on this machine, say.`,
 	return cmd
 }
 
-func page(ctx context.Context, path, listen string, hosts []string, talk io.Writer) error {
+func servePage(ctx context.Context, path, listen string, hosts []string, talk io.Writer) error {
 	run, about, err := openRun(ctx, path, talk)
 	if err != nil {
 		return err
 	}
-	opts := web.Options{
+	opts := page.Options{
 		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts,
 		MCP: mcp.HTTP(mcp.New(run, buildVersion())),
 	}
@@ -88,7 +88,7 @@ func page(ctx context.Context, path, listen string, hosts []string, talk io.Writ
 		return badInput{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
 	}
 	fmt.Fprintf(talk, "page: http://%s\n", socket.Addr())
-	return serve(ctx, socket, web.New(run, opts))
+	return serve(ctx, socket, page.New(run, opts))
 }
 
 // serve answers until ctx ends, and then lets go of those who listen.
@@ -111,8 +111,8 @@ func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
 
 // openRun reads a ledger to its end, and the totals that lie beside it if there
 // are any. It returns what the ledger is about, too.
-func openRun(ctx context.Context, path string, talk io.Writer) (*follow.Run, map[string]string, error) {
-	r, err := journal.Open(path)
+func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[string]string, error) {
+	r, err := wal.Open(path)
 	if err != nil {
 		return nil, nil, badInput{err}
 	}
@@ -120,17 +120,17 @@ func openRun(ctx context.Context, path string, talk io.Writer) (*follow.Run, map
 	if err := r.Close(); err != nil {
 		return nil, nil, err
 	}
-	run := follow.Start(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+	run := tail.Start(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
 		return readLedger(path, nil, talk, each)
 	}, totalsBeside(path, talk))
 	<-run.Over()
 	stage := stageOf(run.Turn(), path, talk)
-	return run, about, errors.Join(run.Err(), run.Look(ctx, func(d *diary.Diary) { d.Set(stage) }))
+	return run, about, errors.Join(run.Err(), run.Look(ctx, func(d *timeline.Diary) { d.Set(stage) }))
 }
 
 // totalsBeside returns the totals of the policies of a run, if they lie beside
 // its ledger.
-func totalsBeside(path string, talk io.Writer) (totals []record.Totals) {
+func totalsBeside(path string, talk io.Writer) (totals []history.Totals) {
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &totals)

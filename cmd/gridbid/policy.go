@@ -18,12 +18,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/board"
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/desk"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/policy"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 )
@@ -108,7 +108,7 @@ type said struct {
 // An impact is the day of a run under a change, against the day without it.
 type impact struct {
 	Jobs, Changed int
-	Was, Now      record.Totals
+	Was, Now      history.Totals
 }
 
 func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer) error {
@@ -149,7 +149,7 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 	sites, tenants := make(map[string]bool), make(map[string]bool)
 	if f.at != "" {
 		live := deskFlags{at: f.at}
-		var all []board.Site
+		var all []jobstatus.Site
 		if err := live.ask(ctx, http.MethodGet, "/v1/policy", "", nil, &was); err != nil {
 			return was, k, err
 		}
@@ -164,7 +164,7 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 		}
 	}
 	if path, err := f.ledger.path(); err == nil {
-		log := chat.New(nil) // it knows when the record ends, whatever the clocks of sites say
+		log := query.New(nil) // it knows when the record ends, whatever the clocks of sites say
 		err := readLedger(path, nil, talk, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
 			case protocol.Hello:
@@ -203,7 +203,7 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 			ok = ok && slices.Contains(k.Sites, s)
 		}
 		if !ok {
-			return was, k, badInput{fmt.Errorf("--place %q: want NAME=SITE,SITE of %s", p, phrase.List(k.Sites))}
+			return was, k, badInput{fmt.Errorf("--place %q: want NAME=SITE,SITE of %s", p, format.List(k.Sites))}
 		}
 		k.Places[strings.ToLower(name)] = all
 	}
@@ -271,7 +271,7 @@ func (s said) write(out io.Writer, at string) {
 		fmt.Fprintf(out, "%d  %s\n", i+1, t)
 	}
 	for _, t := range s.Change.NotUnderstood {
-		fmt.Fprintf(out, "not understood, and left out: %s\n", phrase.Clean(t))
+		fmt.Fprintf(out, "not understood, and left out: %s\n", format.Clean(t))
 	}
 	if i := s.Impact; i != nil {
 		change := func(now, was float64) string {
@@ -286,7 +286,7 @@ func (s said) write(out io.Writer, at string) {
 			fmt.Fprintf(out, "  (%s)\n", s.Why)
 		}
 	} else if s.Why != "" {
-		fmt.Fprintf(out, "what it would have done is not told: %s\n", phrase.Clean(s.Why))
+		fmt.Fprintf(out, "what it would have done is not told: %s\n", format.Clean(s.Why))
 	}
 	if s.ID == "" {
 		return
@@ -328,7 +328,7 @@ One without serves its own machine alone, and believes the names it is given.`,
 			if err := json.Unmarshal(raw, &s); err != nil {
 				return badInput{fmt.Errorf("policy: %s: %w", args[0], err)}
 			}
-			body, err := json.Marshal(desk.Wish{Change: s.Change, Said: s.Said, By: by, Second: second})
+			body, err := json.Marshal(api.Wish{Change: s.Change, Said: s.Said, By: by, Second: second})
 			if err != nil {
 				return err
 			}
@@ -367,9 +367,9 @@ func showPolicy(out io.Writer, p protocol.Policy, f deskFlags) error {
 		_, err := fmt.Fprintln(out, "no policy is in force")
 		return err
 	}
-	by := phrase.Clean(p.By)
+	by := format.Clean(p.By)
 	if p.Second != "" {
-		by += " and " + phrase.Clean(p.Second)
+		by += " and " + format.Clean(p.Second)
 	}
 	how := "names as given; nobody checked them"
 	if p.Proved {
@@ -383,7 +383,7 @@ func showPolicy(out io.Writer, p protocol.Policy, f deskFlags) error {
 		if r.To != 0 && !f.now.IsZero() && r.To <= protocol.At(f.now) {
 			over = " (over)"
 		}
-		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", phrase.Clean(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
+		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", format.Clean(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
 			return err
 		}
 	}

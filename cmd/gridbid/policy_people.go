@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/desk"
-	"github.com/gridbid/gridbid/coordinator/phrase"
-	"github.com/gridbid/gridbid/internal/whole"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -26,7 +26,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	if err := f.ask(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	var waiting desk.Waiting
+	var waiting api.Waiting
 	if err := json.Unmarshal(raw, &waiting); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
@@ -35,7 +35,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 		if f.json {
 			return tellJSON(out, waiting)
 		}
-		return showWaiting(cmd, f, []desk.Waiting{waiting})
+		return showWaiting(cmd, f, []api.Waiting{waiting})
 	}
 	var p protocol.Policy
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -44,7 +44,7 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	return showPolicy(out, p, *f)
 }
 
-func showWaiting(cmd *cobra.Command, f *deskFlags, all []desk.Waiting) error {
+func showWaiting(cmd *cobra.Command, f *deskFlags, all []api.Waiting) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "nothing waits for a second person")
@@ -55,11 +55,11 @@ func showWaiting(cmd *cobra.Command, f *deskFlags, all []desk.Waiting) error {
 		where = " --at " + f.at
 	}
 	for _, x := range all {
-		fmt.Fprintf(out, "%s  by %s: %q\n", phrase.Clean(x.ID), phrase.Clean(x.By), phrase.Clean(x.Said))
+		fmt.Fprintf(out, "%s  by %s: %q\n", format.Clean(x.ID), format.Clean(x.By), format.Clean(x.Said))
 		for _, t := range x.Told {
-			fmt.Fprintf(out, "  %s\n", phrase.Clean(t))
+			fmt.Fprintf(out, "  %s\n", format.Clean(t))
 		}
-		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", phrase.Clean(x.ID), where); err != nil {
+		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", format.Clean(x.ID), where); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ another coordinator takes over, or another policy comes into force.`,
 			if len(args) == 1 {
 				return confirm(cmd, &f, "/v1/policy/waiting/"+url.PathEscape(args[0]), nil)
 			}
-			var all []desk.Waiting
+			var all []api.Waiting
 			if err := f.get(cmd.Context(), "/v1/policy/waiting", &all); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
@@ -119,7 +119,7 @@ its start.`,
 // addPerson adds somebody to a file of people, one program at a time, and returns
 // the token. Where that cannot be written the file is what it was.
 func addPerson(file, name string) (token string, err error) {
-	token, p, err := desk.NewPerson(name)
+	token, p, err := api.NewPerson(name)
 	if err != nil {
 		return "", badInput{err}
 	}
@@ -130,10 +130,10 @@ func addPerson(file, name string) (token string, err error) {
 	defer folder.Close()
 	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // where there is such a lock
 	was, err := os.ReadFile(file)
-	var all []desk.Person
+	var all []api.Person
 	switch {
 	case err == nil && len(was) > 0:
-		all, err = desk.ReadPeople(file, was)
+		all, err = api.ReadPeople(file, was)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
@@ -142,12 +142,12 @@ func addPerson(file, name string) (token string, err error) {
 		text, err = json.MarshalIndent(append(all, p), "", "  ")
 	}
 	if err == nil {
-		_, err = desk.ReadPeople(file, text)
+		_, err = api.ReadPeople(file, text)
 	}
 	if err != nil {
 		return "", badInput{fmt.Errorf("policy: %w", err)}
 	}
-	if err := whole.Write(file, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(file, append(text, '\n'), 0o600); err != nil {
 		return "", fmt.Errorf("policy: %w", err)
 	}
 	return token, nil

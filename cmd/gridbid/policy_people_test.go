@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/coordinator/api"
 )
 
 // The file of people is replaced whole: who reads the old one meanwhile, or is left
@@ -32,7 +32,7 @@ func TestPeopleAreWrittenWholeOrNotAtAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err := desk.ReadPeople(path, text); err != nil || len(all) != want {
+		if all, err := api.ReadPeople(path, text); err != nil || len(all) != want {
 			t.Errorf("%s: %d people, %v; want %d", filepath.Base(path), len(all), err, want)
 		}
 	}

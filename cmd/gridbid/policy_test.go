@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/bus/journal"
-	"github.com/gridbid/gridbid/coordinator/desk"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -132,7 +132,7 @@ func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if people, err := desk.ReadPeople(file, text); err != nil || len(people) != many {
+	if people, err := api.ReadPeople(file, text); err != nil || len(people) != many {
 		t.Errorf("%d people are in the file: %v; want %d", len(people), err, many)
 	}
 	for _, name := range []string{"ada 1", ""} {
@@ -173,7 +173,7 @@ func TestACostBelowNothingIsNoPercentage(t *testing.T) {
 // What day it is in a wish, no site of a federation says by a clock that is wrong.
 func TestAWishIsReckonedFromTheEndOfTheRecord(t *testing.T) {
 	dir := t.TempDir()
-	w, err := journal.Create(filepath.Join(dir, "live.ledger"), map[string]string{"live": "coordinator"})
+	w, err := wal.Create(filepath.Join(dir, "live.ledger"), map[string]string{"live": "coordinator"})
 	if err != nil {
 		t.Fatal(err)
 	}

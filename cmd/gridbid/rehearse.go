@@ -8,23 +8,23 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/advise"
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // stageOf finds out from a ledger's header what was replayed, so that what-if
 // questions about the whole run can replay it again. A run of outside files, or
 // of a scenario that has changed since, cannot be.
-func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
-	st := chat.Stage{Market: market.Config{Pay: ledger.Rule{Margin: 100}}}
-	var minutes *advise.Minutes
+func stageOf(ctx context.Context, path string, talk io.Writer) query.Stage {
+	st := query.Stage{Market: market.Config{Pay: accounts.Rule{Margin: 100}}}
+	var minutes *advisor.Minutes
 	s, policy, err := scenarioOf(path)
 	if path != "-" {
 		var bad error
@@ -36,7 +36,7 @@ func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
 		return st
 	}
 	st.Policies = scenarios.Names()
-	st.Play = func(d chat.Day) (chat.Rehearsal, error) {
+	st.Play = func(d query.Day) (query.Rehearsal, error) {
 		fmt.Fprintf(talk, "Replaying %s to answer that ...\n", s.Name)
 		played, name := altered(s, d), policy
 		if d.Policy != "" {
@@ -47,17 +47,17 @@ func stageOf(ctx context.Context, path string, talk io.Writer) chat.Stage {
 			o.Judge = minutes.Again() // verdicts are inputs
 		}
 		res, err := scenarios.Play(ctx, played, name, new(membus.Hub), o)
-		return chat.Rehearsal{Totals: res.Totals, Book: res.Book}, err
+		return query.Rehearsal{Totals: res.Totals, Book: res.Book}, err
 	}
 	return st
 }
 
 // scenarioOf loads the scenario that a ledger says it is a replay of.
-func scenarioOf(path string) (s script.Scenario, policy string, err error) {
+func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 	if path == "-" {
 		return s, "", fmt.Errorf("a ledger from standard input names no scenario")
 	}
-	r, err := journal.Open(path)
+	r, err := wal.Open(path)
 	if err != nil {
 		return s, "", err
 	}
@@ -72,11 +72,11 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 	if err != nil {
 		return s, "", fmt.Errorf("the ledger's seed %q is no number", head["seed"])
 	}
-	what, ok := script.Shipped(head["scenario"])
+	what, ok := spec.Shipped(head["scenario"])
 	if !ok {
 		what = head["scenario"] // a folder
 	}
-	s, err = script.Load(what, script.Options{Data: dataFolder(), Seed: &seed})
+	s, err = spec.Load(what, spec.Options{Data: dataFolder(), Seed: &seed})
 	if err != nil {
 		return s, "", fmt.Errorf("its scenario %q is not at hand, or its data is not: where it was replayed with --data, set GRIDBID_DATA to that folder", head["scenario"])
 	}
@@ -87,16 +87,16 @@ func scenarioOf(path string) (s script.Scenario, policy string, err error) {
 }
 
 // altered returns a scenario with a day's change in it.
-func altered(s script.Scenario, d chat.Day) script.Scenario {
+func altered(s spec.Scenario, d query.Day) spec.Scenario {
 	if d.Down != "" && d.To != 0 {
 		s.Sites = slices.Clone(s.Sites)
 		for i := range s.Sites {
 			if s.Sites[i].Name == d.Down {
-				s.Sites[i].Outages = script.Outage{From: d.From, To: d.To}.Among(s.Sites[i].Outages)
+				s.Sites[i].Outages = spec.Outage{From: d.From, To: d.To}.Among(s.Sites[i].Outages)
 			}
 		}
 	} else if d.Down != "" {
-		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x script.Site) bool { return x.Name == d.Down })
+		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x spec.Site) bool { return x.Name == d.Down })
 	}
 	if d.Carbon >= 0 {
 		s.Weights.Kappa = protocol.Microdollars(d.Carbon * 1_000_000)

@@ -10,22 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/coordinator/chat"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A site that is down in a window runs nothing then, and runs jobs outside it.
 func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 60})
+	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
 	type span struct{ from, to protocol.Time }
-	runs := func(s script.Scenario) (all map[string][]span) {
+	runs := func(s spec.Scenario) (all map[string][]span) {
 		res, err := scenarios.Play(t.Context(), s, scenarios.AuctionNow, new(membus.Hub), scenarios.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -47,12 +47,12 @@ func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
 		return n
 	}
 	before := runs(s)
-	busiest := slices.MaxFunc(s.Sites, func(a, b script.Site) int { return len(before[a.Name]) - len(before[b.Name]) }).Name
+	busiest := slices.MaxFunc(s.Sites, func(a, b spec.Site) int { return len(before[a.Name]) - len(before[b.Name]) }).Name
 	mine := before[busiest]
 	slices.SortFunc(mine, func(a, b span) int { return int(a.from - b.from) })
 	from := mine[len(mine)/2].from.Add(-time.Minute)
 	to := from.Add(2 * time.Hour)
-	now := runs(altered(s, chat.Day{Down: busiest, From: from, To: to, Carbon: -1}))[busiest]
+	now := runs(altered(s, query.Day{Down: busiest, From: from, To: to, Carbon: -1}))[busiest]
 	if n := during(mine, from, to); n == 0 {
 		t.Fatalf("nothing ran at %s in the window, so nothing is tested", busiest)
 	}
@@ -65,14 +65,14 @@ func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
 }
 
 func TestOutagesStayInOrderAndApart(t *testing.T) {
-	out := func(all ...protocol.Time) (o []script.Outage) {
+	out := func(all ...protocol.Time) (o []spec.Outage) {
 		for i := 0; i < len(all); i += 2 {
-			o = append(o, script.Outage{From: all[i], To: all[i+1]})
+			o = append(o, spec.Outage{From: all[i], To: all[i+1]})
 		}
 		return o
 	}
 	had := out(10, 20, 40, 50)
-	for _, tc := range []struct{ add, want []script.Outage }{
+	for _, tc := range []struct{ add, want []spec.Outage }{
 		{out(1, 5), out(1, 5, 10, 20, 40, 50)}, {out(25, 30), out(10, 20, 25, 30, 40, 50)}, {out(15, 45), out(10, 50)},
 		{out(20, 30), out(10, 30, 40, 50)}, {out(60, 70), out(10, 20, 40, 50, 60, 70)}, {out(12, 14), out(10, 20, 40, 50)},
 	} {
@@ -85,11 +85,11 @@ func TestOutagesStayInOrderAndApart(t *testing.T) {
 // A ledger names its scenario as that calls itself, which is not how it ships.
 func TestTheScenarioOfALedgerIsFoundAgain(t *testing.T) {
 	t.Chdir("../..")
-	for _, what := range script.List() {
-		if _, err := os.Stat("../shared/data"); err != nil && what != script.Default {
+	for _, what := range spec.List() {
+		if _, err := os.Stat("../shared/data"); err != nil && what != spec.Default {
 			t.Skip("no recorded data")
 		}
-		s, err := script.Load(what, script.Options{})
+		s, err := spec.Load(what, spec.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ jobs: {trace: "${data}/jobs.csv", from: 0}
 			t.Fatal(err)
 		}
 	}
-	s, err := script.Load("day", script.Options{Data: data})
+	s, err := spec.Load("day", spec.Options{Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +138,11 @@ jobs: {trace: "${data}/jobs.csv", from: 0}
 
 // What-ifs know every name that a replay takes, also of runs that were not replayed.
 func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
-	s, err := script.Load(script.Default, script.Options{})
+	s, err := spec.Load(spec.Default, spec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := chat.New(nil)
+	log := query.New(nil)
 	log.Set(stageOf(t.Context(), ledgerOfScenario(t, s), io.Discard))
 	q, back := log.Parse("compare auction/perfect with home-fifo")
 	if back != nil || !slices.Equal(q.Policies, []string{"auction/perfect", "home-fifo"}) {
@@ -151,10 +151,10 @@ func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
 }
 
 // ledgerOfScenario is a ledger of a replay of s, in which nothing is said.
-func ledgerOfScenario(t *testing.T, s script.Scenario) string {
+func ledgerOfScenario(t *testing.T, s spec.Scenario) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "auction.ledger")
-	w, err := journal.Create(path, map[string]string{"scenario": s.Name, "hash": s.Hash, "policy": "auction", "seed": strconv.FormatUint(s.Seed, 10)})
+	w, err := wal.Create(path, map[string]string{"scenario": s.Name, "hash": s.Hash, "policy": "auction", "seed": strconv.FormatUint(s.Seed, 10)})
 	if err == nil {
 		err = w.Close()
 	}
@@ -166,7 +166,7 @@ func ledgerOfScenario(t *testing.T, s script.Scenario) string {
 
 func TestALiveLedgerIsNoReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auction.ledger")
-	w, err := journal.Create(path, map[string]string{"scenario": "six-regions", "policy": "auction", "live": "up"})
+	w, err := wal.Create(path, map[string]string{"scenario": "six-regions", "policy": "auction", "live": "up"})
 	if err == nil {
 		err = w.Close()
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/bound"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/bound"
 	"github.com/gridbid/gridbid/scenarios/report"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // replayFlags is what `gridbid replay` was told.
@@ -118,7 +118,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	tellNotes(talk, s)
-	var all []record.Totals
+	var all []history.Totals
 	day := newDay(s)
 	show := newProgress(talk)
 	for _, policy := range policies {
@@ -162,7 +162,7 @@ func (f *replayFlags) places(cmd *cobra.Command) (figures *place, err error) {
 }
 
 // choose returns the policies to compare.
-func (f *replayFlags) choose(s script.Scenario) ([]string, error) {
+func (f *replayFlags) choose(s spec.Scenario) ([]string, error) {
 	names := f.policies
 	if len(names) == 0 {
 		names = s.Policies
@@ -189,13 +189,13 @@ func named(flag string, names []string) (out []string, err error) {
 }
 
 // play replays one policy and writes its ledger.
-func (f *replayFlags) play(ctx context.Context, s script.Scenario, policy string, show *progress) (res scenarios.Result, err error) {
+func (f *replayFlags) play(ctx context.Context, s spec.Scenario, policy string, show *progress) (res scenarios.Result, err error) {
 	hub, closeHub, err := openHub(f.bus)
 	if err != nil {
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := journal.Create(ledgerFile(f.run, policy), headed(map[string]string{
+	ledger, err := wal.Create(ledgerFile(f.run, policy), headed(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
 	}, f.advice))
@@ -245,7 +245,7 @@ func openHub(name string) (bus.Hub, func(), error) {
 
 // tell writes what came of all policies: figures on standard output, talk on
 // standard error.
-func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s script.Scenario, all []record.Totals, day report.Day) error {
+func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s spec.Scenario, all []history.Totals, day report.Day) error {
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
 	}
@@ -270,11 +270,11 @@ func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s script.Scenario
 }
 
 // next says what to run next.
-func (f *replayFlags) next(talk io.Writer, s script.Scenario, all []record.Totals) {
+func (f *replayFlags) next(talk io.Writer, s spec.Scenario, all []history.Totals) {
 	fmt.Fprintf(talk, "\nNext:\n")
 	if len(s.Jobs) > 0 {
 		ledger := ledgerFlag{run: f.run}
-		if len(all) > 1 && !slices.ContainsFunc(all, func(t record.Totals) bool { return t.Policy == scenarios.Auction }) {
+		if len(all) > 1 && !slices.ContainsFunc(all, func(t history.Totals) bool { return t.Policy == scenarios.Auction }) {
 			ledger.policy = all[0].Policy
 		}
 		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", word(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.spelled())
@@ -285,7 +285,7 @@ func (f *replayFlags) next(talk io.Writer, s script.Scenario, all []record.Total
 	fmt.Fprintf(talk, "  gridbid scenario list            other days\n")
 }
 
-func writeTotals(path string, all []record.Totals) error {
+func writeTotals(path string, all []history.Totals) error {
 	out, err := os.Create(path)
 	if err != nil {
 		return err

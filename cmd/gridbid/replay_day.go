@@ -6,7 +6,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/report"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // shown is what a report shows: the day of arrivals and the day after, into
@@ -14,7 +14,7 @@ import (
 const shown = 24 * time.Hour
 
 // newDay returns what a report says of a scenario, before any replay.
-func newDay(s script.Scenario) report.Day {
+func newDay(s spec.Scenario) report.Day {
 	d := report.Day{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shown), Arrived: s.End, Step: time.Hour, Notes: s.Notes}
 	for _, site := range s.Sites {
 		x := report.Site{Name: site.Name}

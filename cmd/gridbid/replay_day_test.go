@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/scenarios/report"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A report shows hours after the last arrival, into which jobs were deferred. They
 // did not arrive then.
 func TestAReportSaysUntilWhenJobsArrive(t *testing.T) {
-	s, err := script.Load(script.Default, script.Options{MaxJobs: 5})
+	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
@@ -103,7 +103,7 @@ jobs: {count: 40, deferrable: 1}
 		t.Fatal(err)
 	}
 	out, talk, err := execute(newReplayCommand(), "day", "--policy", "auction/forecast,auction/perfect", "--bus", "mem", "--json", "-")
-	var all []record.Totals
+	var all []history.Totals
 	if bad := json.Unmarshal([]byte(out), &all); err != nil || bad != nil || len(all) != 2 || all[0].Policy != "auction" || all[1].Policy != "auction/perfect" || all[0].JobsUSD == all[1].JobsUSD {
 		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, talk)
 	}
@@ -116,7 +116,7 @@ jobs: {count: 40, deferrable: 1}
 		if !slices.Contains(stage.Policies, "auction/none") {
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}
-		again, err := stage.Play(chat.Day{Carbon: -1})
+		again, err := stage.Play(query.Day{Carbon: -1})
 		if err != nil || again.Totals.Policy != all[i].Policy || again.Totals.JobsUSD != all[i].JobsUSD {
 			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
 		}
@@ -152,7 +152,7 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 func TestWhatIsNextIsOneWordForEachName(t *testing.T) {
 	var talk strings.Builder
 	f := replayFlags{run: lastRun}
-	f.next(&talk, script.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
+	f.next(&talk, spec.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
 	if !strings.Contains(talk.String(), `gridbid why 'Ada'\''s job'  `) || strings.Contains(talk.String(), "gridbid replay") {
 		t.Errorf("next:\n%s", talk.String())
 	}

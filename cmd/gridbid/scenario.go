@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // source is the flags that say what to replay.
 type source struct {
-	options script.Options
+	options spec.Options
 	seed    uint64
 	from    int64
 	cmd     *cobra.Command
@@ -50,26 +50,26 @@ func (s *source) flags(cmd *cobra.Command) {
 
 // load reads what the flags and the arguments name: a shipped scenario, a
 // folder or file, or a window.
-func (s *source) load(args []string) (script.Scenario, error) {
+func (s *source) load(args []string) (spec.Scenario, error) {
 	if s.cmd.Flags().Changed("seed") {
 		s.options.Seed = &s.seed
 	}
 	if s.cmd.Flags().Changed("jobs-from") {
 		s.options.JobsFrom = &s.from
 	}
-	var out script.Scenario
+	var out spec.Scenario
 	var err error
 	switch {
-	case s.options.Carbon != "" && s.options.Carbon != "average" && s.options.Carbon != script.ByMarginal:
+	case s.options.Carbon != "" && s.options.Carbon != "average" && s.options.Carbon != spec.ByMarginal:
 		err = fmt.Errorf("--carbon %s: want average or marginal", s.options.Carbon)
 	case s.options.Window != "" && len(args) > 0:
 		err = fmt.Errorf("give a scenario or --window, not both")
 	case s.options.Window != "":
-		out, err = script.Window(s.options)
+		out, err = spec.Window(s.options)
 	case len(args) > 0:
-		out, err = script.Load(args[0], s.options)
+		out, err = spec.Load(args[0], s.options)
 	default:
-		out, err = script.Load(script.Default, s.options)
+		out, err = spec.Load(spec.Default, s.options)
 	}
 	if err != nil {
 		return out, badInput{err}
@@ -78,7 +78,7 @@ func (s *source) load(args []string) (script.Scenario, error) {
 }
 
 // tellNotes says what of a scenario was assumed, cut or filled.
-func tellNotes(talk io.Writer, s script.Scenario) {
+func tellNotes(talk io.Writer, s spec.Scenario) {
 	for _, note := range s.Notes {
 		fmt.Fprintf(talk, "  note: %s\n", note)
 	}
@@ -109,7 +109,7 @@ published schema and against each other. Nothing is replayed and no data is read
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var wrong []error
 			for _, what := range args {
-				if err := script.Check(what); err != nil {
+				if err := spec.Check(what); err != nil {
 					wrong = append(wrong, err)
 					continue
 				}
@@ -128,9 +128,9 @@ published schema and against each other. Nothing is replayed and no data is read
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), script.List())
+				return tellJSON(cmd.OutOrStdout(), spec.List())
 			}
-			for _, name := range script.List() {
+			for _, name := range spec.List() {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
 					return err
 				}
@@ -144,7 +144,7 @@ published schema and against each other. Nothing is replayed and no data is read
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(script.Schema)
+			_, err := cmd.OutOrStdout().Write(spec.Schema)
 			return err
 		},
 	})

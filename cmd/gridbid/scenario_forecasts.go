@@ -8,17 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // leads are how far ahead forecasts are told apart, in hours.
 var leads = []int{2, 6, 12, 24, 48}
 
 func newForecastsCommand() *cobra.Command {
-	from := source{options: script.Options{GridsOnly: true}}
+	from := source{options: spec.Options{GridsOnly: true}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "forecasts [SCENARIO]",
@@ -90,7 +90,7 @@ func foresightTable(out io.Writer, all []scenarios.Foresight) error {
 }
 
 // part is a mean error in per cent of the mean value.
-func part(e grid.LeadError) string {
+func part(e forecast.LeadError) string {
 	switch {
 	case e.N == 0 && e.Told > 0:
 		return "told"
@@ -105,7 +105,7 @@ type foreseen struct {
 	Quantity protocol.Quantity `json:"quantity"`
 	DayAhead bool              `json:"day_ahead"`
 	Sites    []string          `json:"sites"`
-	Rule     grid.Rule         `json:"rule"`
+	Rule     forecast.Rule     `json:"rule"`
 	Service  bool              `json:"service"`
 	Usual    bool              `json:"usual"`
 	Leads    []leadJSON        `json:"leads"`

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
 func newSitesCommand() *cobra.Command {
@@ -18,7 +18,7 @@ func newSitesCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.show(cmd, func() (any, func(io.Writer), error) {
-				var all []board.Site
+				var all []jobstatus.Site
 				err := f.get(cmd.Context(), "/v1/sites", &all)
 				return all, func(w io.Writer) { siteTable(w, all) }, err
 			})
@@ -28,7 +28,7 @@ func newSitesCommand() *cobra.Command {
 	return cmd
 }
 
-func siteTable(w io.Writer, all []board.Site) {
+func siteTable(w io.Writer, all []jobstatus.Site) {
 	columns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
 		for _, s := range all {
 			state := "ok"
@@ -60,7 +60,7 @@ func newDrainCommand() *cobra.Command {
 in its queue. --over lets it in again.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s board.Site
+			var s jobstatus.Site
 			path := "/v1/sites/" + url.PathEscape(args[0]) + "/drain"
 			if over {
 				path += "?over=true"
@@ -97,13 +97,13 @@ func newAuctionsCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *deskFlags) auctions(cmd *cobra.Command, limit int) ([]board.Round, error) {
-	var all []board.Round
+func (f *deskFlags) auctions(cmd *cobra.Command, limit int) ([]jobstatus.Round, error) {
+	var all []jobstatus.Round
 	err := f.get(cmd.Context(), "/v1/auctions", &all)
 	return all[:min(len(all), max(limit, 0))], err
 }
 
-func roundTable(w io.Writer, all []board.Round) {
+func roundTable(w io.Writer, all []jobstatus.Round) {
 	columns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
 		for _, r := range all {
 			row("%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f", r.Round, clock(r.At), r.Jobs, r.Offers, r.Awards, r.Holds, r.Refused, r.Cost, r.Bound)
@@ -132,9 +132,9 @@ const onScreen = 12
 
 func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
 	var all struct {
-		Sites    []board.Site  `json:"sites"`
-		Jobs     []board.Job   `json:"jobs"`
-		Auctions []board.Round `json:"auctions"`
+		Sites    []jobstatus.Site  `json:"sites"`
+		Jobs     []jobstatus.Job   `json:"jobs"`
+		Auctions []jobstatus.Round `json:"auctions"`
 	}
 	err := f.get(cmd.Context(), "/v1/sites", &all.Sites)
 	if err == nil {
@@ -144,16 +144,16 @@ func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
 		all.Auctions, err = f.auctions(cmd, onScreen/2)
 	}
 	return all, func(w io.Writer) {
-		states := make(map[board.State]int)
-		var live []board.Job
+		states := make(map[jobstatus.State]int)
+		var live []jobstatus.Job
 		for _, j := range all.Jobs {
 			states[j.State]++
 			if !j.Over() && len(live) < onScreen {
 				live = append(live, j)
 			}
 		}
-		fmt.Fprintf(w, "%d waiting, %d awarded, %d placed, %d done, %d refused\n\n", states[board.Waiting], states[board.Awarded],
-			states[board.Placed]+states[board.Stopping], states[board.Done], states[board.Refused])
+		fmt.Fprintf(w, "%d waiting, %d awarded, %d placed, %d done, %d refused\n\n", states[jobstatus.Waiting], states[jobstatus.Awarded],
+			states[jobstatus.Placed]+states[jobstatus.Stopping], states[jobstatus.Done], states[jobstatus.Refused])
 		siteTable(w, all.Sites)
 		fmt.Fprintln(w)
 		jobTable(w, live)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
 func newGoneCommand() *cobra.Command {
@@ -38,7 +38,7 @@ What you say, and your name, stand in the books.`,
 			if end {
 				q.Set("end", "true")
 			}
-			var s board.Site
+			var s jobstatus.Site
 			return f.do(cmd, "/v1/sites/"+url.PathEscape(args[0])+"/gone?"+q.Encode(), &s, func() string {
 				if end {
 					return s.Name + " is gone; the jobs that it had are ended"

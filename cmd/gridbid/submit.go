@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/board"
-	"github.com/gridbid/gridbid/coordinator/desk"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/format"
 )
 
 func newSubmitCommand() *cobra.Command {
@@ -74,7 +74,7 @@ repeated. A job without an id is given one, which is printed.
 }
 
 // endedWell returns an error that names the jobs that failed, were refused or were stopped.
-func endedWell(all []board.Job) error {
+func endedWell(all []jobstatus.Job) error {
 	var ill []string
 	for _, j := range all {
 		if unwell(j) != "" {
@@ -84,11 +84,11 @@ func endedWell(all []board.Job) error {
 	if len(ill) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d did not end well: %s", phrase.Count(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
+	return fmt.Errorf("%s of %d did not end well: %s", format.Count(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
 }
 
 // submitAll submits the jobs of files, and returns those that are.
-func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (done []board.Job, err error) {
+func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (done []jobstatus.Job, err error) {
 	for _, file := range files {
 		j, err := f.submit(cmd, file, id)
 		if err != nil {
@@ -105,7 +105,7 @@ func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (do
 	return done, nil
 }
 
-func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, err error) {
+func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
 	var text []byte
 	if file == "-" {
 		file, text, err = "standard input", nil, nil
@@ -116,7 +116,7 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 	if err != nil {
 		return j, badInput{err}
 	}
-	o, err := desk.ParseOrder(file, text)
+	o, err := api.ParseOrder(file, text)
 	if err != nil {
 		return j, badInput{err}
 	}
@@ -137,8 +137,8 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j board.Job, er
 
 // wait asks until a job has ended. A coordinator that went away is waited for, as
 // another may take over.
-func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
-	for was, away := board.State(""), false; !j.Over(); {
+func (f *deskFlags) wait(cmd *cobra.Command, j *jobstatus.Job) error {
+	for was, away := jobstatus.State(""), false; !j.Over(); {
 		if j.State != was && !f.json {
 			was = j.State
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)
@@ -148,7 +148,7 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *board.Job) error {
 			return cmd.Context().Err()
 		case <-time.After(500 * time.Millisecond):
 		}
-		var now board.Job // what it says no longer is not kept
+		var now jobstatus.Job // what it says no longer is not kept
 		err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now)
 		switch {
 		case err == nil:

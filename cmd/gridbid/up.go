@@ -18,28 +18,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/bus/eventlog"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/bus/telemetry"
-	"github.com/gridbid/gridbid/cluster-agent/hands"
-	"github.com/gridbid/gridbid/cluster-agent/site"
-	"github.com/gridbid/gridbid/coordinator/advise"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/advisor"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/archive"
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/desk"
-	"github.com/gridbid/gridbid/coordinator/follow"
-	"github.com/gridbid/gridbid/coordinator/lead"
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/leader"
 	"github.com/gridbid/gridbid/coordinator/market"
-	"github.com/gridbid/gridbid/coordinator/mcp"
-	"github.com/gridbid/gridbid/coordinator/notebook"
-	"github.com/gridbid/gridbid/coordinator/web"
-	"github.com/gridbid/gridbid/internal/local"
-	"github.com/gridbid/gridbid/internal/process"
+	"github.com/gridbid/gridbid/explain/mcp"
+	"github.com/gridbid/gridbid/explain/page"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/internal/daemon"
+	"github.com/gridbid/gridbid/internal/loopback"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
-	"github.com/gridbid/gridbid/scenarios/world"
+	"github.com/gridbid/gridbid/scenarios/sim"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // upFlags is what `gridbid up` was told.
@@ -110,11 +110,11 @@ most that wait. What is over is dropped, logged and counted
 // upped is what up has started.
 type upped struct {
 	flags    *upFlags
-	scenario script.Scenario
+	scenario spec.Scenario
 	clock    bus.Clock
 	socket   net.Listener
 	server   *natsbus.Server
-	desk     *desk.Desk
+	desk     *api.Desk
 	mux      *http.ServeMux
 	log      *slog.Logger
 
@@ -127,7 +127,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := process.Logger(cmd.ErrOrStderr(), f.level, "text")
+	log, err := daemon.Logger(cmd.ErrOrStderr(), f.level, "text")
 	if err == nil {
 		err = f.reachable()
 	}
@@ -137,10 +137,10 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	if err := f.ready(s, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if err := advise.CheckLive(f.advice.Notes); err != nil {
+	if err := advisor.CheckLive(f.advice.Notes); err != nil {
 		return badInput{fmt.Errorf("%s: %w", f.notes, err)}
 	}
-	process.CollectLess()
+	daemon.CollectLess()
 	if err := os.MkdirAll(f.folder, 0o700); err != nil {
 		return badInput{fmt.Errorf("--folder: %w", err)}
 	}
@@ -169,7 +169,7 @@ func (f *upFlags) up(cmd *cobra.Command, args []string) error {
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
 	u := &upped{
-		flags: f, scenario: s, socket: socket, server: server, desk: desk.New(), mux: http.NewServeMux(), log: log, fail: fail,
+		flags: f, scenario: s, socket: socket, server: server, desk: api.New(), mux: http.NewServeMux(), log: log, fail: fail,
 		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
 	}
 	err = u.start(ctx)
@@ -188,10 +188,10 @@ func (f *upFlags) reachable() error {
 	if _, err := telemetry.Endpoint(f.traces); err != nil {
 		return fmt.Errorf("--traces: %w", err)
 	}
-	if err := process.Loopback(f.listen); err != nil || f.nats == "" {
+	if err := daemon.Loopback(f.listen); err != nil || f.nats == "" {
 		return err
 	}
-	if err := process.Loopback(f.nats); err != nil {
+	if err := daemon.Loopback(f.nats); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
 	socket, err := net.Listen("tcp", f.nats) // for the server
@@ -202,7 +202,7 @@ func (f *upFlags) reachable() error {
 }
 
 // choose reads the scenario and keeps the sites that are wanted.
-func (f *upFlags) choose(args []string) (script.Scenario, error) {
+func (f *upFlags) choose(args []string) (spec.Scenario, error) {
 	s, err := f.load(args)
 	if err != nil {
 		return s, err
@@ -211,12 +211,12 @@ func (f *upFlags) choose(args []string) (script.Scenario, error) {
 		return s, badInput{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
 	}
 	for _, name := range f.sites {
-		if !slices.ContainsFunc(s.Sites, func(x script.Site) bool { return x.Name == name }) {
+		if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
 			return s, badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 		}
 	}
 	if len(f.sites) > 0 {
-		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x script.Site) bool { return !slices.Contains(f.sites, x.Name) })
+		s.Sites = slices.DeleteFunc(slices.Clone(s.Sites), func(x spec.Site) bool { return !slices.Contains(f.sites, x.Name) })
 	}
 	return s, nil
 }
@@ -234,7 +234,7 @@ func (f *upFlags) clear() error {
 	at := func(name string) string { return filepath.Join(f.folder, name) }
 	there := func(name string) bool { _, err := os.Lstat(at(name)); return err == nil }
 	own := there(ownFolder)
-	if r, err := journal.Open(at("auction.ledger")); err == nil { // earlier versions left no more
+	if r, err := wal.Open(at("auction.ledger")); err == nil { // earlier versions left no more
 		own = own || r.Header()["live"] == "up"
 		_ = r.Close()
 	}
@@ -276,11 +276,11 @@ func (u *upped) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notes, err := notebook.Open("", time.Now(), u.log)
+	notes, err := archive.Open("", time.Now(), u.log)
 	if err != nil {
 		return err
 	}
-	page := follow.Start(ctx, u.record(tap, notes), nil)
+	now := tail.Start(ctx, u.record(tap, notes), nil)
 	hub, tele, err := u.watched(ctx, protocol.Coordinator)
 	if err != nil {
 		return err
@@ -290,15 +290,15 @@ func (u *upped) start(ctx context.Context) error {
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		u.mux.Handle(path, api)
 	}
-	u.mux.Handle("GET /metrics", local.Only(tele.Handler()))
-	u.mux.Handle("/", web.New(page, web.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(page, buildVersion()))}))
+	u.mux.Handle("GET /metrics", loopback.Only(tele.Handler()))
+	u.mux.Handle("/", page.New(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion()))}))
 	u.run(ctx, "desk", func() error { return serve(ctx, u.socket, u.mux) })
-	u.run(ctx, "record", func() error { <-page.Over(); return page.Err() })
+	u.run(ctx, "record", func() error { <-now.Over(); return now.Err() })
 
 	u.run(ctx, "coordinator", func() error {
-		return lead.Run(ctx, lead.Config{
+		return leader.Run(ctx, leader.Config{
 			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock, u.log), Scribe: notes,
-			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted, Books: books.Config{Lease: upLease},
+			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted, Books: eventlog.Config{Lease: upLease},
 			Market: u.flags.rules(scenarios.Weights(u.scenario)),
 			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
 		})
@@ -329,10 +329,10 @@ func (u *upped) dated(h http.Handler) http.Handler {
 
 // record writes all that is said into a ledger, and hands it on; with it what no
 // bus carries: what the desk said to the coordinator, and what that took in when.
-func (u *upped) record(tap bus.Port, notes *notebook.Notebook) follow.Source {
+func (u *upped) record(tap bus.Port, notes *archive.Notebook) tail.Source {
 	beside := make(chan protocol.Message)
 	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
-		book, err := journal.Create(filepath.Join(u.flags.folder, "auction.ledger"), headed(map[string]string{
+		book, err := wal.Create(filepath.Join(u.flags.folder, "auction.ledger"), headed(map[string]string{
 			"scenario": u.scenario.Name, "policy": scenarios.Auction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
 		}, u.flags.live(u.flags.speed)))
 		if err != nil {
@@ -408,7 +408,7 @@ func (f *upFlags) limits() *natsbus.Limits {
 // rules are those of the market. Like a coordinator in a process of its own it calls as
 // many jobs at a time as an offer holds that is heard.
 func (f *upFlags) rules(w protocol.Weights) market.Config {
-	return market.Config{Terms: w, Pay: ledger.Rule{Margin: 100}, Most: 512, Advice: f.live(f.speed)}
+	return market.Config{Terms: w, Pay: accounts.Rule{Margin: 100}, Most: 512, Advice: f.live(f.speed)}
 }
 
 // site starts an agent with its hands and its feed.
@@ -422,16 +422,16 @@ func (u *upped) site(ctx context.Context, name string) error {
 		return err
 	}
 	tele.Check(hub.Ready)
-	u.mux.Handle("/agents/"+name+"/", local.Only(http.StripPrefix("/agents/"+name, tele.Handler())))
-	cfg := site.Config{
+	u.mux.Handle("/agents/"+name+"/", loopback.Only(http.StripPrefix("/agents/"+name, tele.Handler())))
+	cfg := runtime.Config{
 		Site: name, Folder: filepath.Join(u.flags.folder, "sites", name), Agent: agent,
 		Far: hub, Near: hub, Clock: u.clock, Log: u.log.With("site", name), Told: tele.Told,
-		Beside: map[protocol.Party]site.Party{
-			protocol.Hands(name): hands.Simulate(name, place.Hands),
+		Beside: map[protocol.Party]runtime.Party{
+			protocol.Hands(name): executor.Simulate(name, place.Hands),
 			protocol.Feed(name):  place.Feed,
 		},
 	}
-	u.run(ctx, name, func() error { return site.Run(ctx, cfg) })
+	u.run(ctx, name, func() error { return runtime.Run(ctx, cfg) })
 	return nil
 }
 
@@ -445,7 +445,7 @@ func (u *upped) submit(ctx context.Context) error {
 		return err
 	}
 	u.run(ctx, "submitter", func() error {
-		return bus.Loop{Clock: u.clock}.Run(ctx, port, world.NewSubmitter(u.scenario.Jobs))
+		return bus.Loop{Clock: u.clock}.Run(ctx, port, sim.NewSubmitter(u.scenario.Jobs))
 	})
 	return nil
 }

@@ -19,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/coordinator/board"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // A whole federation, and all that can be asked of it.
@@ -65,7 +65,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		err := cmd.ExecuteContext(t.Context())
 		return out.String(), err
 	}
-	var sites []board.Site
+	var sites []jobstatus.Site
 	for i := 0; len(sites) < 6; i++ {
 		text, err := gridbid("sites", "--json")
 		if err == nil {
@@ -84,12 +84,12 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		}
 	}
 	write("id: train-7\ntenant: vision\ngpus: 2\ncpu: 8\nrun: 10m\n")
-	var js []board.Job
+	var js []jobstatus.Job
 	text, err := gridbid("submit", "-f", job, "--wait", "--json")
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &js)
 	}
-	if err != nil || js[0].State != board.Done || js[0].Energy <= 0 || js[0].Site == "" {
+	if err != nil || js[0].State != jobstatus.Done || js[0].Energy <= 0 || js[0].Site == "" {
 		t.Fatalf("submit: %v: %+v\n%s", err, js, text)
 	}
 	if text, err := gridbid("submit", "-f", job); err != nil || !strings.Contains(text, "train-7  done") {
@@ -218,7 +218,7 @@ func TestUpKeepsTheLimitsOfACoordinator(t *testing.T) {
 // What is offered for all jobs that are called at a time is heard, or a site would win none
 // of thousands that wait.
 func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
-	s, err := script.Load("six-regions", script.Options{})
+	s, err := spec.Load("six-regions", spec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestUpRemovesNothingThatNoUpLeft(t *testing.T) {
 	folder, run := t.TempDir(), t.TempDir()
 	key := filepath.Join(folder, "sites", "oslo", "oslo.nk")
 	ledger := filepath.Join(run, "auction.ledger")
-	w, err := journal.Create(ledger, map[string]string{"policy": "auction", "seed": "1"})
+	w, err := wal.Create(ledger, map[string]string{"policy": "auction", "seed": "1"})
 	if err := errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("S"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestUpReplacesWhatAnEarlierUpLeft(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(f.folder, mark), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		} else if w, err := journal.Create(filepath.Join(f.folder, mark), map[string]string{"live": "up"}); err != nil || w.Leave() != nil {
+		} else if w, err := wal.Create(filepath.Join(f.folder, mark), map[string]string{"live": "up"}); err != nil || w.Leave() != nil {
 			t.Fatal(err)
 		}
 		err := f.clear()

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/chat"
-	"github.com/gridbid/gridbid/coordinator/decision"
-	"github.com/gridbid/gridbid/coordinator/narrate"
-	"github.com/gridbid/gridbid/coordinator/phrase"
-	"github.com/gridbid/gridbid/coordinator/question"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -28,7 +28,7 @@ type whyAnswer struct {
 	Schema int            `json:"schema"`
 	Job    protocol.JobID `json:"job"`
 	Ledger string         `json:"ledger"`
-	State  record.State   `json:"state"`
+	State  history.State  `json:"state"`
 	Text   string         `json:"text"`
 	Facts  []narrate.Fact `json:"facts"`
 }
@@ -84,7 +84,7 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 }
 
 func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
-	book := record.New(record.Config{})
+	book := history.New(history.Config{})
 	type about struct {
 		job protocol.JobID
 		nth int // of the jobs of that id, from 0
@@ -100,7 +100,7 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 		return err
 	}
 	r, ok := book.Job(id)
-	seq, _ := decision.Find(string(id), func(seq uint64) bool { return said[seq].job != "" })
+	seq, _ := record.Find(string(id), func(seq uint64) bool { return said[seq].job != "" })
 	if on, decided := said[seq]; decided {
 		if ok && on.job != id {
 			return bothThere(string(id))
@@ -123,8 +123,8 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 }
 
 // one asks which is meant, if a job and a decision on another have the same name.
-func one(what string, log *chat.Log) error {
-	seq, _ := decision.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+func one(what string, log *query.Log) error {
+	seq, _ := record.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
 	_, named := log.Book().Job(protocol.JobID(what))
 	if r, decided := log.About(seq); named && decided && string(r.Job.ID) != what {
 		return bothThere(what)
@@ -134,7 +134,7 @@ func one(what string, log *chat.Log) error {
 
 // bothThere asks which is meant by a name that a job and a decision have.
 func bothThere(what string) error {
-	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, question.Quote(what), what)
+	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
 }
 
 // decides returns the job that a message decides on, or "".
@@ -156,8 +156,8 @@ func decisions(what, path string, out, talk io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all := []decision.Record{}
-	seq, _ := decision.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+	all := []record.Record{}
+	seq, _ := record.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
 	if err := one(what, log); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func suggestion(id protocol.JobID, all []protocol.JobID) string {
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
 	for _, other := range all {
-		distance[other] = phrase.Edits(string(id), string(other))
+		distance[other] = format.Edits(string(id), string(other))
 	}
 	slices.SortFunc(near, func(a, b protocol.JobID) int {
 		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))

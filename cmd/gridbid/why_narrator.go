@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/advise"
-	"github.com/gridbid/gridbid/coordinator/decision"
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/coordinator/advisor"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/record"
 )
 
 // narratorFlags say who words a decision.
@@ -33,50 +33,50 @@ func (f *narratorFlags) flags(cmd *cobra.Command) {
 type toldAnswer struct {
 	Schema   int    `json:"schema"`
 	Decision string `json:"decision"`
-	advise.Told
+	advisor.Told
 }
 
 // tell has a decision told, or the last on a job that gave it to a site.
 func (f *narratorFlags) tell(ctx context.Context, what, path string, asJSON bool, out, talk io.Writer) error {
-	level := advise.Level(f.level)
+	level := advisor.Level(f.level)
 	switch level {
-	case advise.Template, advise.Select, advise.Prose:
+	case advisor.Template, advisor.Select, advisor.Prose:
 	default:
-		return badInput{fmt.Errorf("--narrator %q: want %q", f.level, advise.Levels)}
+		return badInput{fmt.Errorf("--narrator %q: want %q", f.level, advisor.Levels)}
 	}
 	m, err := f.open()
 	if err != nil {
 		return err
 	}
-	var model advise.Model
+	var model advisor.Model
 	if m != nil {
 		model = m
-	} else if level != advise.Template {
+	} else if level != advisor.Template {
 		return badInput{errors.New("--narrator: a model has to be named with --model URL and --model-name")}
 	}
 	d, err := last(what, path, talk)
 	if err != nil {
 		return err
 	}
-	told := advise.NewNarrator(model, level, f.wait).Tell(ctx, d)
+	told := advisor.NewNarrator(model, level, f.wait).Tell(ctx, d)
 	if asJSON {
 		return tellJSON(out, toldAnswer{1, d.ID, told})
 	}
 	if told.Why != "" {
-		fmt.Fprintf(talk, "told by %s: %s\n", told.By, phrase.Clean(told.Why))
+		fmt.Fprintf(talk, "told by %s: %s\n", told.By, format.Clean(told.Why))
 	}
 	var shown []string
 	for _, s := range told.Text { // it names sites as the ledger does
-		shown = append(shown, phrase.Clean(s))
+		shown = append(shown, format.Clean(s))
 	}
 	w := bufio.NewWriter(out)
-	phrase.Wrap(w, strings.Join(shown, " "))
+	format.Wrap(w, strings.Join(shown, " "))
 	return w.Flush()
 }
 
 // last returns the decision of an id, or of a job the last that has a winner, or
 // else the last.
-func last(what, path string, talk io.Writer) (d decision.Record, err error) {
+func last(what, path string, talk io.Writer) (d record.Record, err error) {
 	log, err := readRun(path, talk)
 	if err != nil {
 		return d, err

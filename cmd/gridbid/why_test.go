@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/bus/journal"
+	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -23,7 +23,7 @@ func ledgerOf(t *testing.T, policies ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, policy := range policies {
-		w, err := journal.Create(filepath.Join(dir, policy+".ledger"), map[string]string{"policy": policy})
+		w, err := wal.Create(filepath.Join(dir, policy+".ledger"), map[string]string{"policy": policy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestATornLedgerIsReadAsFarAsItGoes(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := execute(newWhyCommand(), "train-2", "--run", dir); !errors.Is(err, journal.ErrDamaged) {
+	if _, _, err := execute(newWhyCommand(), "train-2", "--run", dir); !errors.Is(err, wal.ErrDamaged) {
 		t.Errorf("why train-2 of a damaged ledger: %v; want ErrDamaged", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 // A ledger of somebody else's may call a site anything; no words on it move a cursor.
 func TestToldInShortNoNameMovesACursor(t *testing.T) {
 	dir := t.TempDir()
-	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
 func ledgerWith(t *testing.T, change func([]protocol.Message) []protocol.Message) string {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := journal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
 	if err != nil {
 		t.Fatal(err)
 	}

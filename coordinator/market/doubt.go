@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -115,7 +115,7 @@ func (k *Market) possible(site string, j protocol.Job, o protocol.Option) bool {
 // arithmetic is wrong by more than rounding would win or lose jobs by it, and is
 // taken at its own prices. What ends beyond them is taken as said.
 func (k *Market) owed(o protocol.Option, g protocol.Outlook) protocol.Microdollars {
-	if k.cfg.Pay.Pay == ledger.FirstPrice {
+	if k.cfg.Pay.Pay == accounts.FirstPrice {
 		return o.Money
 	}
 	const hour = protocol.Time(time.Hour / time.Millisecond)

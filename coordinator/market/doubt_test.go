@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -16,19 +16,19 @@ func TestMoneyIsHeldToThePricesOfItsOwnOffer(t *testing.T) {
 	grid := protocol.Outlook{From: noon.Floor(time.Hour), Price: []protocol.Microdollars{50_000, 100_000}, PUE: []protocol.Milli{1000, 1200}}
 	for _, c := range []struct {
 		name       string
-		pay        ledger.Payment
+		pay        accounts.Payment
 		said, want protocol.Microdollars
 		late       time.Duration
 		times      int
 	}{
-		{"the truth is taken as said", ledger.Settled, right, right, 0, 0},
-		{"so is what is off by less than a hundredth", ledger.Settled, right + 500, right + 500, 0, 0},
-		{"too little is put right", ledger.Settled, right * 7 / 10, right, 0, 1},
+		{"the truth is taken as said", accounts.Settled, right, right, 0, 0},
+		{"so is what is off by less than a hundredth", accounts.Settled, right + 500, right + 500, 0, 0},
+		{"too little is put right", accounts.Settled, right * 7 / 10, right, 0, 1},
 		{"so is too much", "", right * 13 / 10, right, 0, 1},
-		{"where bids are paid money is a price", ledger.FirstPrice, right * 13 / 10, right * 13 / 10, 0, 0},
-		{"past the end of the outlook nobody knows", ledger.Settled, right * 7 / 10, right * 7 / 10, time.Hour, 0},
+		{"where bids are paid money is a price", accounts.FirstPrice, right * 13 / 10, right * 13 / 10, 0, 0},
+		{"past the end of the outlook nobody knows", accounts.Settled, right * 7 / 10, right * 7 / 10, time.Hour, 0},
 	} {
-		k := New(Config{Pay: ledger.Rule{Pay: c.pay}}, &soonest{})
+		k := New(Config{Pay: accounts.Rule{Pay: c.pay}}, &soonest{})
 		start := noon.Floor(time.Hour).Add(30*time.Minute + c.late)
 		got := k.owed(protocol.Option{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.said}, grid)
 		if got != c.want || k.counts["money-not-as-told"] != c.times {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -248,8 +248,8 @@ func (k *Market) done(now protocol.Time, m protocol.Message, d protocol.Done) []
 	k.stir(now)
 	bid := l.bid(d.Left)
 	measured := protocol.Bill{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
-	paid := ledger.Settle(bid, measured, k.cfg.Pay)
-	if !k.ledger.Move(ledger.Tenant(l.job.Tenant), ledger.Site(l.site), paid) {
+	paid := accounts.Settle(bid, measured, k.cfg.Pay)
+	if !k.ledger.Move(accounts.Tenant(l.job.Tenant), accounts.Site(l.site), paid) {
 		k.counts["over-account-limit"]++
 		paid = 0
 	}

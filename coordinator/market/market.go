@@ -18,8 +18,8 @@ package market
 import (
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -34,7 +34,7 @@ type Config struct {
 	Replan time.Duration // between rounds of all waiting jobs; default 30m
 	Most   int           // jobs in one call; default 4096
 	Terms  protocol.Weights
-	Pay    ledger.Rule
+	Pay    accounts.Rule
 	Advice Advice
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
@@ -87,8 +87,8 @@ type Market struct {
 	replan protocol.Time
 	last   protocol.Time // by the clock
 
-	ledger  ledger.Ledger
-	trust   ledger.Trust
+	ledger  accounts.Ledger
+	trust   accounts.Trust
 	advisor advisor
 	policy  protocol.Policy // in force
 	unsaid  bool            // policy was not announced
@@ -171,7 +171,7 @@ func (k *Market) Counts() map[string]int { return k.counts }
 func (k *Market) Known() int { return len(k.lots) }
 
 // Ledger returns the accounts. The caller must not change them.
-func (k *Market) Ledger() *ledger.Ledger { return &k.ledger }
+func (k *Market) Ledger() *accounts.Ledger { return &k.ledger }
 
 // Due implements bus.Machine.
 func (k *Market) Due() protocol.Time {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -41,7 +41,7 @@ func TestAJobIsCalledSoldAndSettled(t *testing.T) {
 	if got != want {
 		t.Errorf("settled\n%+v, want\n%+v", got, want)
 	}
-	if b := s.market.Ledger().Balance(ledger.Site("oslo")); b != 12_000 || b != -s.market.Ledger().Balance(ledger.Tenant("lab")) {
+	if b := s.market.Ledger().Balance(accounts.Site("oslo")); b != 12_000 || b != -s.market.Ledger().Balance(accounts.Tenant("lab")) {
 		t.Errorf("oslo has %d", b)
 	}
 	if due := s.market.Due(); due != 0 {

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -142,7 +142,7 @@ func TestNoTalkLosesAJob(t *testing.T) {
 		if sum != 0 {
 			t.Errorf("the accounts add up to %d", sum)
 		}
-		if b := k.Ledger().Balance(ledger.Site("paris")); b != 0 {
+		if b := k.Ledger().Balance(accounts.Site("paris")); b != 0 {
 			t.Errorf("a stranger has %d", b)
 		}
 	})

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/ledger"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -54,7 +54,7 @@ func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
 	for _, f := range facts {
 		again.Restore(f)
 	}
-	if b := again.Ledger().Balance(ledger.Site("oslo")); b != 3_000 {
+	if b := again.Ledger().Balance(accounts.Site("oslo")); b != 3_000 {
 		t.Errorf("restored, oslo has %d", b)
 	}
 	want := j

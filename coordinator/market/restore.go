@@ -3,7 +3,7 @@ package market
 import (
 	"slices"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -52,7 +52,7 @@ func (k *Market) Restore(m protocol.Message) {
 			k.stands(l, leaves(b))
 		}
 	case protocol.Settled:
-		k.ledger.Move(ledger.Tenant(b.Payer), ledger.Site(b.Site), b.Paid)
+		k.ledger.Move(accounts.Tenant(b.Payer), accounts.Site(b.Site), b.Paid)
 		k.trust.Observe(b.Site, b.BidFor, b.Counted)
 		if l := k.lots[b.Job]; l != nil && l.state != ended && !b.Part {
 			k.end(m.At, l)
@@ -140,7 +140,7 @@ func (k *Market) cleared(rounds uint64) {
 func (k *Market) brought(b protocol.Brought) {
 	k.cleared(b.Rounds)
 	for _, a := range b.Accounts {
-		k.ledger.Bring(ledger.Account(a.Account), a.Amount)
+		k.ledger.Bring(accounts.Account(a.Account), a.Amount)
 	}
 	for _, h := range b.Heard {
 		k.ears.New(protocol.Message{From: h.From, Seq: h.Seq})

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/ledger"
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // Sites estimate how long a job runs that does not say so. What was bid for it is
 // bid for all of it, and a site that keeps its word is believed.
 func TestAJobThatDoesNotSayHowLongItRunsIsHeldToWhatWasBid(t *testing.T) {
-	for pay, want := range map[ledger.Payment]protocol.Microdollars{ledger.Settled: 12_000, ledger.FirstPrice: 10_000} {
+	for pay, want := range map[accounts.Payment]protocol.Microdollars{accounts.Settled: 12_000, accounts.FirstPrice: 10_000} {
 		s := newStage(t, "oslo")
 		s.market.cfg.Pay.Pay = pay
 		j := s.job()
@@ -28,8 +28,8 @@ func TestAJobThatDoesNotSayHowLongItRunsIsHeldToWhatWasBid(t *testing.T) {
 		if x.Paid != want || x.BidFor != (protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}) {
 			t.Errorf("%s: settled %+v; want %d paid, for %+v", pay, x, want, o)
 		}
-		if f := s.market.trust.Factor("oslo"); f != ledger.Honest {
-			t.Errorf("%s: the site is trusted by %d; want %d", pay, f, ledger.Honest)
+		if f := s.market.trust.Factor("oslo"); f != accounts.Honest {
+			t.Errorf("%s: the site is trusted by %d; want %d", pay, f, accounts.Honest)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/coordinator/phrase"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -96,7 +96,7 @@ func Tell(was protocol.Policy, o Op) string {
 				return "remove " + o.ID + ": " + tell(r)
 			}
 		}
-		return "remove " + phrase.Clean(o.ID) + ", which is not in force"
+		return "remove " + format.Clean(o.ID) + ", which is not in force"
 	}
 	return tell(*o.Rule)
 }
@@ -104,21 +104,21 @@ func Tell(was protocol.Policy, o Op) string {
 func tell(r protocol.Rule) string {
 	who := "jobs"
 	if r.Tenant != "" {
-		who = "jobs of tenant " + phrase.Clean(r.Tenant)
+		who = "jobs of tenant " + format.Clean(r.Tenant)
 	}
 	if len(r.Homes) > 0 {
-		who += " whose home is " + phrase.Any(clean(r.Homes))
+		who += " whose home is " + format.Any(clean(r.Homes))
 	}
 	where, all, runs := "at any site", "at every site", "all runs of all sites"
 	switch sites := clean(r.Sites); {
 	case r.Outside:
-		where = "at any site but " + phrase.List(sites)
+		where = "at any site but " + format.List(sites)
 		all, runs = where, "all runs "+where
 	case len(sites) == 1:
 		where, runs = "at "+sites[0], "all its runs"
 		all = where
 	case len(sites) > 1:
-		where, all = "at "+phrase.Any(sites), "at "+phrase.List(sites)
+		where, all = "at "+format.Any(sites), "at "+format.List(sites)
 		runs = "all runs " + all
 	}
 	switch r.Kind {
@@ -128,14 +128,14 @@ func tell(r protocol.Rule) string {
 		if weight < 0 {
 			word, weight = "dearer", -weight
 		}
-		return fmt.Sprintf("%s count %s %% %s %s%s", who, phrase.Thousandths(weight*100), word, all, when(r))
+		return fmt.Sprintf("%s count %s %% %s %s%s", who, format.Thousandths(weight*100), word, all, when(r))
 	case protocol.Cap:
 		var limits []string
 		if r.Most != 0 {
-			limits = append(limits, fmt.Sprintf("a kWh costs more than %s", phrase.Dollars(r.Most)))
+			limits = append(limits, fmt.Sprintf("a kWh costs more than %s", format.Dollars(r.Most)))
 		}
 		if r.Carbon != 0 {
-			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", phrase.Kg(r.Carbon)))
+			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", format.Kg(r.Carbon)))
 		}
 		if r.Power == 0 {
 			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
@@ -145,7 +145,7 @@ func tell(r protocol.Rule) string {
 			also = ", nor run there in hours in which " + strings.Join(limits, " or ")
 		}
 		return fmt.Sprintf("%s may not start %s where %s together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
-			who, where, runs, phrase.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
+			who, where, runs, format.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
 	}
 	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
 }
@@ -153,7 +153,7 @@ func tell(r protocol.Rule) string {
 // clean returns names as they may be shown.
 func clean(names []string) (shown []string) {
 	for _, s := range names {
-		shown = append(shown, phrase.Clean(s))
+		shown = append(shown, format.Clean(s))
 	}
 	return shown
 }

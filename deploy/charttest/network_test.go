@@ -125,7 +125,7 @@ func TestTheAgentReachesWhatItMust(t *testing.T) {
 // The policy lets sources out on 443 where their url is not given, because that is
 // where all of them are.
 func TestServicesOfTheGridAreOn443(t *testing.T) {
-	files, err := filepath.Glob("../../cluster-agent/feed/*.go")
+	files, err := filepath.Glob("../../cluster-agent/signals/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no sources", err)
 	}

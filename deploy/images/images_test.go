@@ -31,7 +31,7 @@ func build(t *testing.T) setup {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler, without which the agent loads no driver")
 	}
-	for program, folder := range map[string]string{"coordinator": "./coordinator", "gridbid": "./cmd/gridbid", "cluster-agent": "./cluster-agent"} {
+	for program, folder := range map[string]string{"coordinator": "./cmd/coordinator", "gridbid": "./cmd/gridbid", "cluster-agent": "./cmd/cluster-agent"} {
 		cmd := exec.Command("go", "build", "-ldflags=-s", "-o", filepath.Join(s.bin, program), folder)
 		cmd.Dir = root
 		if program != "cluster-agent" {

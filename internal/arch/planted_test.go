@@ -42,36 +42,36 @@ func TestPlantedImportsAreFound(t *testing.T) {
 	}{
 		{"a package without a line", "coordinator/quota", ``, ``,
 			`coordinator/quota/planted.go:2: package coordinator/quota has no line in the plan of internal/arch; say what it may import, whether it is pure, and why`},
-		{"what the line does not allow", "cluster-agent/power", `import _ "github.com/gridbid/gridbid/bus"`, ``,
-			`cluster-agent/power/planted.go:3: cluster-agent/power may not import bus: its line in the plan allows protocol`},
-		{"anything of ours, where the line allows nothing", "cluster-agent/fgd", `import _ "github.com/gridbid/gridbid/protocol"`, ``,
-			`cluster-agent/fgd/planted.go:3: cluster-agent/fgd may not import protocol: its line in the plan allows nothing of ours`},
-		{"a library that the line does not name", "bus/journal", `import _ "github.com/klauspost/compress/zstd"`, ``,
-			`bus/journal/planted.go:3: bus/journal may not import github.com/klauspost/compress/zstd: its line in the plan names no such package`},
-		{"C", "cluster-agent/power", `import "C"`, ``,
-			`cluster-agent/power/planted.go:3: cluster-agent/power may not import C: its line in the plan names no such package`},
+		{"what the line does not allow", "agents/power", `import _ "github.com/gridbid/gridbid/bus"`, ``,
+			`agents/power/planted.go:3: agents/power may not import bus: its line in the plan allows protocol`},
+		{"anything of ours, where the line allows nothing", "agents/fgd", `import _ "github.com/gridbid/gridbid/protocol"`, ``,
+			`agents/fgd/planted.go:3: agents/fgd may not import protocol: its line in the plan allows nothing of ours`},
+		{"a library that the line does not name", "bus/wal", `import _ "github.com/klauspost/compress/zstd"`, ``,
+			`bus/wal/planted.go:3: bus/wal may not import github.com/klauspost/compress/zstd: its line in the plan names no such package`},
+		{"C", "agents/power", `import "C"`, ``,
+			`agents/power/planted.go:3: agents/power may not import C: its line in the plan names no such package`},
 
 		{"the coordinator looks into a site's mind", "coordinator/auction", `import _ "github.com/gridbid/gridbid/agents"`, ``,
 			`coordinator/auction/planted.go:3: coordinator/auction may not import agents: its line in the plan allows protocol
 coordinator/auction/planted.go:3: coordinator/auction may not import agents: the coordinator and a site meet in protocol`},
 		{"a site looks into the coordinator's, in a test", "agents", ``, `import _ "github.com/gridbid/gridbid/coordinator/market"`,
 			`agents/planted_test.go:3: agents may not import coordinator/market: a site and the coordinator meet in protocol`},
-		{"a body looks into the coordinator's mind, in a test", "cluster-agent/fleet", ``, `import _ "github.com/gridbid/gridbid/coordinator/auction"`,
-			`cluster-agent/fleet/planted_test.go:3: cluster-agent/fleet may not import coordinator/auction: a site and the coordinator meet in protocol`},
-		{"one who is no main sees both sides", "scenarios/world", "import (\n_ \"github.com/gridbid/gridbid/coordinator/record\"\n_ \"github.com/gridbid/gridbid/cluster-agent/fleet\"\n)", ``,
-			`scenarios/world/planted.go:4: scenarios/world may not import coordinator/record: its line in the plan allows protocol cluster-agent/fleet cluster-agent/grid cluster-agent/power
-scenarios/world/planted.go:2: scenarios/world imports both coordinator/record and cluster-agent/fleet; only mains and scenarios may`},
+		{"a body looks into the coordinator's mind, in a test", "agents/capacity", ``, `import _ "github.com/gridbid/gridbid/coordinator/auction"`,
+			`agents/capacity/planted_test.go:3: agents/capacity may not import coordinator/auction: a site and the coordinator meet in protocol`},
+		{"one who is no main sees both sides", "scenarios/sim", "import (\n_ \"github.com/gridbid/gridbid/history\"\n_ \"github.com/gridbid/gridbid/agents/capacity\"\n)", ``,
+			`scenarios/sim/planted.go:4: scenarios/sim may not import history: its line in the plan allows protocol agents/capacity agents/forecast agents/power
+scenarios/sim/planted.go:2: scenarios/sim imports both history and agents/capacity; only mains and scenarios may`},
 		{"scenarios sees both sides", "scenarios", "import (\n_ \"github.com/gridbid/gridbid/agents\"\n_ \"github.com/gridbid/gridbid/coordinator/market\"\n)", ``, ``},
 
 		{"a model is asked past its door", "coordinator/market", `import _ "github.com/tmc/langchaingo/llms"`, ``,
-			`coordinator/market/planted.go:3: coordinator/market may not import github.com/tmc/langchaingo/llms: only llm does, because a model is asked through one door, and knows nothing of the market`},
-		{"NATS is used past its door", "scenarios/replay", `import _ "github.com/nats-io/nats.go"`, ``,
-			`scenarios/replay/planted.go:3: scenarios/replay may not import github.com/nats-io/nats.go: only bus/natsbus does, because a party speaks through a bus.Port`},
+			`coordinator/market/planted.go:3: coordinator/market may not import github.com/tmc/langchaingo/llms: only llm may, because a model is asked through one door, and knows nothing of the market`},
+		{"NATS is used past its door", "scenarios/sim/loop", `import _ "github.com/nats-io/nats.go"`, ``,
+			`scenarios/sim/loop/planted.go:3: scenarios/sim/loop may not import github.com/nats-io/nats.go: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party speaks through a bus.Port`},
 		{"NATS is used past its door, in a test", "bus/membus", ``, `import _ "github.com/nats-io/nats-server/v2/server"`,
-			`bus/membus/planted_test.go:3: bus/membus may not import github.com/nats-io/nats-server/v2/server: only bus/natsbus does, because a party speaks through a bus.Port`},
+			`bus/membus/planted_test.go:3: bus/membus may not import github.com/nats-io/nats-server/v2/server: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party speaks through a bus.Port`},
 		{"NATS is used by its door", "bus/natsbus", `import _ "github.com/nats-io/nats.go"`, ``, ``},
-		{"the wire is written past its door", "bus/journal", `import _ "github.com/vmihailenco/msgpack/v5"`, ``,
-			`bus/journal/planted.go:3: bus/journal may not import github.com/vmihailenco/msgpack/v5: only protocol does, because what travels is decided in one place`},
+		{"the wire is written past its door", "bus/wal", `import _ "github.com/vmihailenco/msgpack/v5"`, ``,
+			`bus/wal/planted.go:3: bus/wal may not import github.com/vmihailenco/msgpack/v5: only protocol may, because what travels is decided in one place`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := strings.Join(planted(t, tc.pkg, tc.code, tc.test), "\n"); got != tc.want {
@@ -134,9 +134,9 @@ func TestPlantedImpurityIsFound(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, c := range planted(t, "cluster-agent/fgd", tc.imports+"\n"+tc.code, "") {
-				line, what, _ := strings.Cut(c, ": cluster-agent/fgd is pure and ")
-				if want := "cluster-agent/fgd/planted.go:4"; line != want && !strings.HasPrefix(what, "may not import") {
+			for _, c := range planted(t, "agents/fgd", tc.imports+"\n"+tc.code, "") {
+				line, what, _ := strings.Cut(c, ": agents/fgd is pure and ")
+				if want := "agents/fgd/planted.go:4"; line != want && !strings.HasPrefix(what, "may not import") {
 					t.Errorf("complains of %s; want %s", line, want)
 				}
 				got = append(got, what)
@@ -160,9 +160,9 @@ func TestPlantedImpurityIsFreeInAShell(t *testing.T) {
 func TestPlantedLengthAndSilenceAreFound(t *testing.T) {
 	lines := func(n int) string { return strings.Repeat("\n", n) }
 	for _, tc := range []struct{ name, code, want string }{
-		{"a file of 501 lines", lines(499), "coordinator/ledger/planted.go has 501 lines; split it below 500"},
+		{"a file of 501 lines", lines(499), "coordinator/accounts/planted.go has 501 lines; split it below 500"},
 		{"a file of 500 lines", lines(498), ""},
-		{"a function of 101 lines", "func f() {" + lines(100) + "}", "coordinator/ledger/planted.go:3: func f has 101 lines; split it below 100"},
+		{"a function of 101 lines", "func f() {" + lines(100) + "}", "coordinator/accounts/planted.go:3: func f has 101 lines; split it below 100"},
 		{"a function of 100 lines", "func f() {" + lines(99) + "}", ""},
 		{"a function", "func Sell() {}", silent("Sell")},
 		{"a method", "// A Lot is sold.\ntype Lot int\nfunc (*Lot) Sell() {}", strings.Replace(silent("Sell"), ":3", ":5", 1)},
@@ -175,7 +175,7 @@ func TestPlantedLengthAndSilenceAreFound(t *testing.T) {
 		{"nothing exported", "type lot struct{}\nfunc (lot) Sell() {}", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := strings.Join(planted(t, "coordinator/ledger", tc.code, ""), "\n"); got != tc.want {
+			if got := strings.Join(planted(t, "coordinator/accounts", tc.code, ""), "\n"); got != tc.want {
 				t.Errorf("said:\n got %s\nwant %s", got, tc.want)
 			}
 		})
@@ -183,7 +183,7 @@ func TestPlantedLengthAndSilenceAreFound(t *testing.T) {
 }
 
 func silent(name string) string {
-	return "coordinator/ledger/planted.go:3: coordinator/ledger." + name + " is exported and has no doc comment"
+	return "coordinator/accounts/planted.go:3: coordinator/accounts." + name + " is exported and has no doc comment"
 }
 
 func TestPlantedPackageWithoutDocIsFound(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/shift"
+	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
 // A starter chooses when a job of length runs that may start from now until now
 // and wait, all in seconds on the curve of its site's carbon.
-type starter func(c shift.Curve, now, wait, length int) int
+type starter func(c published.Curve, now, wait, length int) int
 
 // later is a rule of one region that moves jobs in time: it plans a job once,
 // when it is called first, by the forecast of that moment, and sells it to its
@@ -54,12 +54,12 @@ func plan(start starter, now protocol.Time, g protocol.Outlook, j protocol.Job, 
 
 // carbon returns the curve of a site's intensity, in seconds, and where now lies
 // on it.
-func carbon(now protocol.Time, g protocol.Outlook) (c shift.Curve, from int) {
+func carbon(now protocol.Time, g protocol.Outlook) (c published.Curve, from int) {
 	values := make([]float64, len(g.Carbon))
 	for i, v := range g.Carbon {
 		values[i] = float64(v)
 	}
-	return shift.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
+	return published.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
 }
 
 // Starts that the rules try: Let's Wait Awhile has slots of half an hour, which
@@ -72,8 +72,8 @@ const (
 
 // waitAwhile is Let's Wait Awhile without interruptions.
 func waitAwhile() picker {
-	return later(func(c shift.Curve, now, wait, length int) int {
-		return shift.LowestWindow(c, now, wait, length, quarter)
+	return later(func(c published.Curve, now, wait, length int) int {
+		return published.LowestWindow(c, now, wait, length, quarter)
 	})
 }
 
@@ -81,14 +81,14 @@ func waitAwhile() picker {
 // the mean of those seen so far in its queue, the short or the long one.
 func gaia() picker {
 	var sum, n [2]int
-	return later(func(c shift.Curve, now, wait, length int) int {
+	return later(func(c published.Curve, now, wait, length int) int {
 		queue := 0
 		if length >= int(2*time.Hour/time.Second) {
 			queue = 1
 		}
 		sum[queue] += length
 		n[queue]++
-		return shift.CarbonTime(c, now, wait, sum[queue]/n[queue], fullHour)
+		return published.CarbonTime(c, now, wait, sum[queue]/n[queue], fullHour)
 	})
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
-	"github.com/gridbid/gridbid/scenarios/shift"
+	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
 // A slicer chooses when a job of length runs that may sleep for wait in all, in
 // seconds on the curve of its site's carbon.
-type slicer func(c shift.Curve, now, wait, length int) []shift.Span
+type slicer func(c published.Curve, now, wait, length int) []published.Span
 
 // pausing is a rule of one region that pauses jobs. A job that can be paused runs
 // until the end of its next span, and is planned anew whenever it is called; of
@@ -50,12 +50,12 @@ func pausing(slice slicer, otherwise picker) picker {
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
 // cheapest is Let's Wait Awhile with interruptions.
-func cheapest() picker { return pausing(shift.Cheapest, waitAwhile()) }
+func cheapest() picker { return pausing(published.Cheapest, waitAwhile()) }
 
 // suspended is Ecovisor's suspend and resume, as coded in GAIA: a job sleeps
 // while the intensity is above the lowest 30 % of the next 24 hours'.
 func suspended() picker {
-	return pausing(func(c shift.Curve, now, wait, length int) []shift.Span {
-		return shift.Below(c, now, wait, length, c.Threshold(now, seconds(24*time.Hour), 0.30))
+	return pausing(func(c published.Curve, now, wait, length int) []published.Span {
+		return published.Below(c, now, wait, length, c.Threshold(now, seconds(24*time.Hour), 0.30))
 	}, threshold)
 }

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/bus/journal"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/baseline"
-	"github.com/gridbid/gridbid/scenarios/script"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 )
 
 // load reads a recorded day, or skips the test.
-func load(t *testing.T, name string) script.Scenario {
+func load(t *testing.T, name string) spec.Scenario {
 	t.Helper()
 	if !*judge {
 		t.Skip("recorded days take minutes: make real")
@@ -34,7 +34,7 @@ func load(t *testing.T, name string) script.Scenario {
 	if _, err := os.Stat(*data); err != nil {
 		t.Skipf("recorded data is not here: %v", err)
 	}
-	s, err := script.Load(name, script.Options{Data: *data})
+	s, err := spec.Load(name, spec.Options{Data: *data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func load(t *testing.T, name string) script.Scenario {
 const mayLose = 1
 
 func TestJudgedAgainstEveryBaseline(t *testing.T) {
-	days := slices.DeleteFunc(script.List(), func(name string) bool { return !strings.HasPrefix(name, "real-days/") })
+	days := slices.DeleteFunc(spec.List(), func(name string) bool { return !strings.HasPrefix(name, "real-days/") })
 	lost := 0
 	for _, name := range days {
 		s := load(t, name)
-		totals := make(map[string]record.Totals)
+		totals := make(map[string]history.Totals)
 		for _, policy := range scenarios.Policies() {
 			began := time.Now()
 			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{
@@ -73,7 +73,7 @@ func TestJudgedAgainstEveryBaseline(t *testing.T) {
 }
 
 // loses says by what the auction lost, or "".
-func loses(totals map[string]record.Totals) string {
+func loses(totals map[string]history.Totals) string {
 	ours := totals[scenarios.Auction]
 	var why []string
 	for _, policy := range baseline.Names() {
@@ -88,7 +88,7 @@ func loses(totals map[string]record.Totals) string {
 }
 
 // row tells a day in one line.
-func row(s script.Scenario, totals map[string]record.Totals) string {
+func row(s spec.Scenario, totals map[string]history.Totals) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d jobs:", s.Name, len(s.Jobs))
 	for _, policy := range scenarios.Policies() {
@@ -119,7 +119,7 @@ func TestJudgedLedgerIsTheSameOverEachBus(t *testing.T) {
 		name string
 		hub  bus.Hub
 	}{{"over NATS", nats()}, {"over NATS again", nats()}, {"in memory", new(membus.Hub)}} {
-		ledger, err := journal.NewWriter(io.Discard, run.name, nil)
+		ledger, err := wal.NewWriter(io.Discard, run.name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

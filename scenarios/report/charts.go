@@ -4,26 +4,26 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // width is that of a chart on the page, in pixels of its scene.
 const width = 420
 
-// A chart is drawn for files of a name.
-type chart struct {
+// A chartFile is drawn for files of a name.
+type chartFile struct {
 	name    string
-	scene   scene.Scene
-	figures scene.Table
+	scene   chart.Scene
+	figures chart.Table
 }
 
-func drawn(name string, c scene.Chart) chart { return chart{name, c.Draw(width), c.Figures()} }
+func drawn(name string, c chart.Chart) chartFile { return chartFile{name, c.Draw(width), c.Figures()} }
 
 // charts returns everything there is to draw of d, in the page's order.
-func charts(d Day) []chart {
-	all := []chart{
+func charts(d Day) []chartFile {
+	all := []chartFile{
 		drawn("price", signal(d, "Grid price", "dollars per MWh", func(s Site) (v []float64) {
 			for _, x := range s.Price {
 				v = append(v, float64(x)/1000)
@@ -54,10 +54,10 @@ func charts(d Day) []chart {
 }
 
 // signal is one value of all grids over the day.
-func signal(d Day, title, unit string, of func(Site) []float64) scene.Lines {
-	l := scene.Lines{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
+func signal(d Day, title, unit string, of func(Site) []float64) chart.Lines {
+	l := chart.Lines{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
 	for _, s := range d.Sites {
-		l.Series = append(l.Series, scene.Values{Name: s.Name, Of: of(s)})
+		l.Series = append(l.Series, chart.Values{Name: s.Name, Of: of(s)})
 	}
 	return l
 }
@@ -78,13 +78,13 @@ func most(p Policy) (top float64) {
 }
 
 // busy is where and when a policy's jobs ran. All policies share one scale.
-func busy(d Day, p Policy, top float64) scene.Lines {
-	l := scene.Lines{
+func busy(d Day, p Policy, top float64) chart.Lines {
+	l := chart.Lines{
 		Title: short(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
 		Start: d.Start, End: d.End, Step: d.Step, Stacked: true, Top: top, Decimals: 1,
 	}
 	for i, s := range d.Sites {
-		v := scene.Values{Name: s.Name}
+		v := chart.Values{Name: s.Name}
 		if i < len(p.Busy) {
 			for _, x := range p.Busy[i] {
 				v.Of = append(v.Of, float64(x)/1000)
@@ -97,42 +97,42 @@ func busy(d Day, p Policy, top float64) scene.Lines {
 
 // parts are the terms of the objective, in the order of its chart.
 var parts = []column{
-	{head: "energy", of: func(t record.Totals) float64 { return t.CostUSD }},
-	{head: "carbon", of: func(t record.Totals) float64 { return t.CarbonUSD }},
-	{head: "transfer", of: func(t record.Totals) float64 { return t.TransferUSD }},
-	{head: "delay", of: func(t record.Totals) float64 { return t.DelayUSD }},
-	{head: "lateness", of: func(t record.Totals) float64 { return t.LateUSD }},
+	{head: "energy", of: func(t history.Totals) float64 { return t.CostUSD }},
+	{head: "carbon", of: func(t history.Totals) float64 { return t.CarbonUSD }},
+	{head: "transfer", of: func(t history.Totals) float64 { return t.TransferUSD }},
+	{head: "delay", of: func(t history.Totals) float64 { return t.DelayUSD }},
+	{head: "lateness", of: func(t history.Totals) float64 { return t.LateUSD }},
 }
 
 // totals returns a bar chart for each figure that policies are compared by.
-func totals(d Day) []chart {
+func totals(d Day) []chartFile {
 	if len(d.Policies) == 0 {
 		return nil
 	}
-	one := func(name, title, unit string, decimals int, of func(record.Totals) float64) chart {
+	one := func(name, title, unit string, decimals int, of func(history.Totals) float64) chartFile {
 		return drawn(name, bars(d, title, unit, decimals, []column{{of: of}}))
 	}
-	return []chart{
+	return []chartFile{
 		drawn("objective", bars(d, "Objective", "dollars, by cause", 2, parts)),
-		one("cost", "Cost of energy", "dollars, idle machines included", 2, func(t record.Totals) float64 { return t.CostUSD }),
-		one("emissions", "Carbon", "kg CO2e, idle machines included", 1, func(t record.Totals) float64 { return t.CarbonKg }),
-		one("energy", "Energy", "kWh, idle machines included", 1, func(t record.Totals) float64 { return t.EnergyKWh }),
-		one("wait", "Wait of the unluckiest 5 %", "minutes from arrival to start, 95th percentile", 1, func(t record.Totals) float64 { return t.WaitS.P95 / 60 }),
+		one("cost", "Cost of energy", "dollars, idle machines included", 2, func(t history.Totals) float64 { return t.CostUSD }),
+		one("emissions", "Carbon", "kg CO2e, idle machines included", 1, func(t history.Totals) float64 { return t.CarbonKg }),
+		one("energy", "Energy", "kWh, idle machines included", 1, func(t history.Totals) float64 { return t.EnergyKWh }),
+		one("wait", "Wait of the unluckiest 5 %", "minutes from arrival to start, 95th percentile", 1, func(t history.Totals) float64 { return t.WaitS.P95 / 60 }),
 		drawn("late", bars(d, "Jobs late or never run", "jobs", 0, []column{
-			{head: "late", of: func(t record.Totals) float64 { return float64(t.Late) }},
-			{head: "never run", of: func(t record.Totals) float64 { return float64(t.Unplaced) }},
+			{head: "late", of: func(t history.Totals) float64 { return float64(t.Late) }},
+			{head: "never run", of: func(t history.Totals) float64 { return float64(t.Unplaced) }},
 		})),
 	}
 }
 
 // bars draws one bar for each policy, stacked of one or more figures.
-func bars(d Day, title, unit string, decimals int, stack []column) scene.Bars {
-	b := scene.Bars{Title: title, Unit: unit, Decimals: decimals}
+func bars(d Day, title, unit string, decimals int, stack []column) chart.Bars {
+	b := chart.Bars{Title: title, Unit: unit, Decimals: decimals}
 	for _, c := range stack {
 		b.Parts = append(b.Parts, c.head)
 	}
 	for _, p := range d.Policies {
-		r := scene.Row{Name: short(p.Totals.Policy)}
+		r := chart.Row{Name: short(p.Totals.Policy)}
 		for _, c := range stack {
 			v := c.of(p.Totals)
 			if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -6,8 +6,8 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/history"
 )
 
 //go:embed page.html.tmpl
@@ -35,7 +35,7 @@ type cell struct {
 }
 
 // page writes the whole of d as one HTML file.
-func page(w io.Writer, d Day, all []chart) error {
+func page(w io.Writer, d Day, all []chartFile) error {
 	figures := make([]figure, len(all))
 	for i, c := range all {
 		figures[i] = figure{template.HTML(c.scene.Inline()), c.name}
@@ -54,7 +54,7 @@ func page(w io.Writer, d Day, all []chart) error {
 	for range d.Policies {
 		rows = append(rows, nil)
 	}
-	totals := make([]record.Totals, len(d.Policies))
+	totals := make([]history.Totals, len(d.Policies))
 	for i, p := range d.Policies {
 		totals[i] = p.Totals
 	}
@@ -72,5 +72,5 @@ func page(w io.Writer, d Day, all []chart) error {
 // inks returns the colours of charts and page as CSS, for light and dark.
 func inks() string {
 	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n%s",
-		scene.Variables(false), scene.Variables(true), scene.Style())
+		chart.Variables(false), chart.Variables(true), chart.Style())
 }

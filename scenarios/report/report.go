@@ -4,10 +4,10 @@
 // Promises: a page needs nothing but itself: no script, no font and no picture
 // is fetched; names from outside are text wherever they appear; the same Day
 // gives the same bytes of page and SVG. A chart is laid out once, for SVG, PNG
-// and page, by coordinator/scene.
+// and page, by explain/chart.
 //
-// The figures are those of coordinator/record; words about one job are in
-// coordinator/narrate.
+// The figures are those of history; words about one job are in
+// explain/narrate.
 package report
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -49,14 +49,14 @@ type Site struct {
 
 // A Policy is one replay of the day.
 type Policy struct {
-	Totals record.Totals
+	Totals history.Totals
 	Busy   [][]protocol.Milli // GPUs held, by site, then by step
 }
 
 // JSON writes the totals as docs/replay-json.md says.
-func JSON(w io.Writer, all []record.Totals) error {
+func JSON(w io.Writer, all []history.Totals) error {
 	if all == nil {
-		all = []record.Totals{}
+		all = []history.Totals{}
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -143,7 +143,7 @@ func Compared(d Day) string {
 	if len(d.Policies) == 1 {
 		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
 	}
-	var rivals []record.Totals
+	var rivals []history.Totals
 	for _, p := range d.Policies {
 		if p.Totals.Usual() {
 			rivals = append(rivals, p.Totals)
@@ -156,9 +156,9 @@ func Compared(d Day) string {
 	if len(rivals) == 0 {
 		return strings.TrimSuffix(s, " ")
 	}
-	best := slices.MinFunc(rivals, func(x, y record.Totals) int { return cmp.Compare(x.ObjectiveUSD, y.ObjectiveUSD) })
+	best := slices.MinFunc(rivals, func(x, y history.Totals) int { return cmp.Compare(x.ObjectiveUSD, y.ObjectiveUSD) })
 	base := rivals[0]
-	if i := slices.IndexFunc(rivals, func(t record.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
+	if i := slices.IndexFunc(rivals, func(t history.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
 		base = rivals[i]
 	}
 	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))

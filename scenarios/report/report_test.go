@@ -18,7 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gridbid/gridbid/coordinator/record"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -49,13 +49,13 @@ func sample() Day {
 		"cheapest-now", "greenest-now", "carbon-threshold",
 	} {
 		f := 1 + 0.11*float64(i)
-		p := Policy{Totals: record.Totals{
+		p := Policy{Totals: history.Totals{
 			Scenario: d.Scenario, Policy: name, Jobs: 2000, Placed: 1996, Unplaced: 4, Late: 3 * i,
 			EnergyKWh: 8123.4 * f, CarbonKg: 1604.2 * f, CostUSD: 402.11 * f, CarbonUSD: 160.42 * f,
 			TransferUSD: 12.5 * f, DelayUSD: 21 * f, LateUSD: 4.4 * float64(i), GPUUtil: 0.61, FragRatio: 0.04 * f,
-			WaitS:    record.Spread{Mean: 4000 / f, P50: 600 / f, P95: 30_000 / f},
-			JCTS:     record.Spread{Mean: 9000, P95: 61_234},
-			Slowdown: record.Spread{Mean: 2.3, P95: 14.31},
+			WaitS:    history.Spread{Mean: 4000 / f, P50: 600 / f, P95: 30_000 / f},
+			JCTS:     history.Spread{Mean: 9000, P95: 61_234},
+			Slowdown: history.Spread{Mean: 2.3, P95: 14.31},
 		}}
 		p.Totals.ObjectiveUSD = p.Totals.CostUSD + p.Totals.CarbonUSD + p.Totals.TransferUSD + p.Totals.DelayUSD + p.Totals.LateUSD
 		for k := range d.Sites {
@@ -193,7 +193,7 @@ func TestAnyDayIsDrawn(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	var all []record.Totals
+	var all []history.Totals
 	for _, p := range sample().Policies {
 		all = append(all, p.Totals)
 	}
@@ -221,7 +221,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	col := column{of: func(t record.Totals) float64 { return t.CostUSD }, show: money, lower: true}
+	col := column{of: func(t history.Totals) float64 { return t.CostUSD }, show: money, lower: true}
 	for _, tc := range []struct {
 		name  string
 		costs []float64
@@ -233,9 +233,9 @@ func TestMarks(t *testing.T) {
 		{"where all are the same, nothing is best", []float64{1, 1}, "[   ]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var all []record.Totals
+			var all []history.Totals
 			for _, c := range tc.costs {
-				all = append(all, record.Totals{CostUSD: c})
+				all = append(all, history.Totals{CostUSD: c})
 			}
 			if got := fmt.Sprint(col.marks(all)); got != tc.want {
 				t.Errorf("marks(%v) = %v; want %v", tc.costs, got, tc.want)
@@ -246,8 +246,8 @@ func TestMarks(t *testing.T) {
 
 // A run whose sites knew more than is usual is there to compare with.
 func TestWhoKnowsMoreIsNoRival(t *testing.T) {
-	all := []record.Totals{{Policy: "auction", CostUSD: 3, ObjectiveUSD: 3}, {Policy: "auction/perfect", CostUSD: 1, ObjectiveUSD: 1}, {Policy: "random", CostUSD: 4, ObjectiveUSD: 4}}
-	col := column{of: func(t record.Totals) float64 { return t.CostUSD }, show: money, lower: true}
+	all := []history.Totals{{Policy: "auction", CostUSD: 3, ObjectiveUSD: 3}, {Policy: "auction/perfect", CostUSD: 1, ObjectiveUSD: 1}, {Policy: "random", CostUSD: 4, ObjectiveUSD: 4}}
+	col := column{of: func(t history.Totals) float64 { return t.CostUSD }, show: money, lower: true}
 	if got := fmt.Sprint(col.marks(all)); got != "[*    ]" {
 		t.Errorf("marks %v", got)
 	}
@@ -259,7 +259,7 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 	if got := Compared(d); strings.Contains(got, "below") {
 		t.Errorf("the lowest of all rivals is held against one that is none: %q", got)
 	}
-	d.Policies = []Policy{{Totals: all[1]}, {Totals: record.Totals{Policy: "auction/none"}}}
+	d.Policies = []Policy{{Totals: all[1]}, {Totals: history.Totals{Policy: "auction/none"}}}
 	if got := Compared(d); strings.Contains(got, "lowest") || !strings.HasSuffix(got, "no rival.") {
 		t.Errorf("of such alone: %q", got)
 	}
@@ -285,7 +285,7 @@ func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 }
 
 func TestJSONIsAlwaysAnArray(t *testing.T) {
-	for n, all := range map[int][]record.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
+	for n, all := range map[int][]history.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
 		var raw bytes.Buffer
 		if err := JSON(&raw, all); err != nil {
 			t.Fatal(err)

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gridbid/gridbid/coordinator/phrase"
-	"github.com/gridbid/gridbid/coordinator/record"
-	"github.com/gridbid/gridbid/coordinator/scene"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
 )
 
 // A column is one figure of all policies.
 type column struct {
 	head, unit string
-	of         func(record.Totals) float64
+	of         func(history.Totals) float64
 	show       func(float64) string
 	lower      bool // the lowest is best; otherwise none is
 }
@@ -24,31 +24,31 @@ type column struct {
 // cost and jobs are the two halves of the comparison, each narrow enough for
 // 100 columns.
 var cost = []column{
-	{"objective", "$", func(t record.Totals) float64 { return t.ObjectiveUSD }, money, true},
-	{"gap", "%", func(t record.Totals) float64 { return 100 * t.GapToBound }, gap, true},
-	{"cost", "$", func(t record.Totals) float64 { return t.CostUSD }, money, true},
-	{"carbon", "kg", func(t record.Totals) float64 { return t.CarbonKg }, one, true},
-	{"energy", "kWh", func(t record.Totals) float64 { return t.EnergyKWh }, one, true},
-	{"late", "jobs", func(t record.Totals) float64 { return float64(t.Late) }, whole, true},
-	{"unpl.", "jobs", func(t record.Totals) float64 { return float64(t.Unplaced) }, whole, true},
-	{"GPU", "%", func(t record.Totals) float64 { return 100 * t.GPUUtil }, one, false},
-	{"frag.", "%", func(t record.Totals) float64 { return 100 * t.FragRatio }, one, true},
+	{"objective", "$", func(t history.Totals) float64 { return t.ObjectiveUSD }, money, true},
+	{"gap", "%", func(t history.Totals) float64 { return 100 * t.GapToBound }, gap, true},
+	{"cost", "$", func(t history.Totals) float64 { return t.CostUSD }, money, true},
+	{"carbon", "kg", func(t history.Totals) float64 { return t.CarbonKg }, one, true},
+	{"energy", "kWh", func(t history.Totals) float64 { return t.EnergyKWh }, one, true},
+	{"late", "jobs", func(t history.Totals) float64 { return float64(t.Late) }, whole, true},
+	{"unpl.", "jobs", func(t history.Totals) float64 { return float64(t.Unplaced) }, whole, true},
+	{"GPU", "%", func(t history.Totals) float64 { return 100 * t.GPUUtil }, one, false},
+	{"frag.", "%", func(t history.Totals) float64 { return 100 * t.FragRatio }, one, true},
 }
 
 var jobs = []column{
-	{"wait", "min mean", func(t record.Totals) float64 { return t.WaitS.Mean / 60 }, one, true},
-	{"wait", "min p95", func(t record.Totals) float64 { return t.WaitS.P95 / 60 }, one, true},
-	{"JCT", "h mean", func(t record.Totals) float64 { return t.JCTS.Mean / 3600 }, two, true},
-	{"JCT", "h p95", func(t record.Totals) float64 { return t.JCTS.P95 / 3600 }, two, true},
-	{"slowdown", "mean", func(t record.Totals) float64 { return t.Slowdown.Mean }, two, true},
-	{"slowdown", "p95", func(t record.Totals) float64 { return t.Slowdown.P95 }, two, true},
-	{"CO2 avg", "kg", func(t record.Totals) float64 { return t.AverageKg }, one, true},
-	{"CO2 marg", "kg", func(t record.Totals) float64 { return t.MarginalKg }, one, true},
+	{"wait", "min mean", func(t history.Totals) float64 { return t.WaitS.Mean / 60 }, one, true},
+	{"wait", "min p95", func(t history.Totals) float64 { return t.WaitS.P95 / 60 }, one, true},
+	{"JCT", "h mean", func(t history.Totals) float64 { return t.JCTS.Mean / 3600 }, two, true},
+	{"JCT", "h p95", func(t history.Totals) float64 { return t.JCTS.P95 / 3600 }, two, true},
+	{"slowdown", "mean", func(t history.Totals) float64 { return t.Slowdown.Mean }, two, true},
+	{"slowdown", "p95", func(t history.Totals) float64 { return t.Slowdown.P95 }, two, true},
+	{"CO2 avg", "kg", func(t history.Totals) float64 { return t.AverageKg }, one, true},
+	{"CO2 marg", "kg", func(t history.Totals) float64 { return t.MarginalKg }, one, true},
 }
 
 // Table writes the comparison for a terminal, in plain text: two blocks, the
 // best of each column marked with a star if there is more than one policy.
-func Table(w io.Writer, all []record.Totals) error {
+func Table(w io.Writer, all []history.Totals) error {
 	out := bufio.NewWriter(w)
 	block(out, all, cost)
 	fmt.Fprintln(out)
@@ -59,7 +59,7 @@ func Table(w io.Writer, all []record.Totals) error {
 	return nil
 }
 
-func block(out *bufio.Writer, all []record.Totals, columns []column) {
+func block(out *bufio.Writer, all []history.Totals, columns []column) {
 	wide := make([]int, len(columns))
 	cells := make([][]string, len(all))
 	name := len("policy")
@@ -91,7 +91,7 @@ func block(out *bufio.Writer, all []record.Totals, columns []column) {
 
 // marks returns "*" for the best as it is printed, of runs whose sites knew what is
 // usual, and " " for the others. Where all are the same none is best.
-func (c column) marks(all []record.Totals) []string {
+func (c column) marks(all []history.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
 		if t.Usual() {
@@ -108,21 +108,21 @@ func (c column) marks(all []record.Totals) []string {
 	return marks
 }
 
-func whole(v float64) string { return scene.Number(v, 0) }
-func one(v float64) string   { return scene.Number(v, 1) }
-func two(v float64) string   { return scene.Number(v, 2) }
-func money(v float64) string { return scene.Number(v, 2) }
+func whole(v float64) string { return chart.Number(v, 0) }
+func one(v float64) string   { return chart.Number(v, 1) }
+func two(v float64) string   { return chart.Number(v, 2) }
+func money(v float64) string { return chart.Number(v, 2) }
 
 // gap shows a gap that was not computed, or has no meaning, as a dash.
 func gap(v float64) string {
 	if v == 0 {
 		return "–"
 	}
-	return scene.Number(v, 1)
+	return chart.Number(v, 1)
 }
 
 // plain returns outside text without what moves a cursor or turns direction.
-func plain(s string) string { return strings.Map(phrase.Legible, s) }
+func plain(s string) string { return strings.Map(format.Legible, s) }
 
 // short returns a policy's name as a table has room for it. What sites knew, after
 // the slash, stays: runs may differ in that alone.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -13,7 +13,7 @@ import (
 // issue_time_utc, target_time_utc and one named column, in the units of a window.
 // Rows of one issue stand together; issues ascend, and in each its hours do. An
 // issue need not speak of all hours.
-func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]grid.Bulletin, error) {
+func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]forecast.Bulletin, error) {
 	const issue, target = "issue_time_utc", "target_time_utc"
 	lo, hi, err := bounds(file, what)
 	if err != nil {
@@ -23,17 +23,17 @@ func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]grid
 	if err != nil {
 		return nil, err
 	}
-	var said []grid.Bulletin
+	var said []forecast.Bulletin
 	for t.next() {
 		issued, at := t.instant(issue), t.hour(target)
 		switch n := len(said); {
 		case t.err != nil:
 		case at < issued.Floor(time.Hour):
 			t.fail("%s %v is before %v, when it was said: drop the line", target, at, issued)
-		case at > issued.Add(grid.Furthest):
+		case at > issued.Add(forecast.Furthest):
 			t.fail("%s %v is over 15 days after %v, when it was said: no site believes that; drop the line", target, at, issued)
 		case n == 0 || issued > said[n-1].Issued:
-			said = append(said, grid.Bulletin{Issued: issued})
+			said = append(said, forecast.Bulletin{Issued: issued})
 		case issued < said[n-1].Issued:
 			t.fail("%s %v comes after %v: sort the file by issue and hour", issue, issued, said[n-1].Issued)
 		case at <= said[n-1].Points[len(said[n-1].Points)-1].At:

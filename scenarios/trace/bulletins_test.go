@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/grid"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 const saidHead = "issue_time_utc,target_time_utc,lead_h,v\n"
 
-func bulletins(text string) ([]grid.Bulletin, error) {
+func bulletins(text string) ([]forecast.Bulletin, error) {
 	return trace.Bulletins(strings.NewReader(text), "f", "v", protocol.GridCarbon)
 }
 
@@ -25,7 +25,7 @@ func TestBulletinsAreReadAsTheyWereSaid(t *testing.T) {
 		"2022-04-13T06:00:00Z,2022-04-13T07:00:00Z,1,0\n")
 	const midnight = 1649808000000
 	hour := func(h int) protocol.Time { return protocol.Time(midnight).Add(time.Duration(h) * time.Hour) }
-	want := []grid.Bulletin{
+	want := []forecast.Bulletin{
 		{Issued: hour(0).Add(10 * time.Minute), Points: []protocol.Point{{At: hour(0), Value: 355030}, {At: hour(2), Value: 100000}}},
 		{Issued: hour(6), Points: []protocol.Point{{At: hour(7), Value: 0}}},
 	}
@@ -74,7 +74,7 @@ func FuzzBulletins(f *testing.F) {
 			if err != nil {
 				continue // it may be cut off
 			}
-			if _, err := grid.NewSeries(b.Points); err != nil || len(b.Points) == 0 || b.Points[0].At < b.Issued.Floor(time.Hour) {
+			if _, err := forecast.NewSeries(b.Points); err != nil || len(b.Points) == 0 || b.Points[0].At < b.Issued.Floor(time.Hour) {
 				t.Errorf("%v: %d points from %v: %v", b.Issued, len(b.Points), b.Points, err)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/gridbid/gridbid/bus/eventlog"
 	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/bus/natsbus/books"
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
@@ -41,7 +41,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 	s.must(err)
 	for _, asked := range []int{3, 0} { // who does not say how many copies takes none away
 		s.until("the books are open", func() bool {
-			kept, err := books.Open(t.Context(), s.open("coordinator"), protocol.Coordinator, books.Config{Replicas: asked})
+			kept, err := eventlog.Open(t.Context(), s.open("coordinator"), protocol.Coordinator, eventlog.Config{Replicas: asked})
 			if err == nil {
 				kept.Close()
 			}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/gridbid/gridbid/internal/whole"
+	"github.com/gridbid/gridbid/internal/atomicfile"
 )
 
 const (
@@ -39,7 +39,7 @@ func replace(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := whole.Write(file, data, 0o600); err != nil {
+	if err := atomicfile.Write(file, data, 0o600); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
 	return nil
@@ -62,7 +62,7 @@ func copyFile(from, to string) error {
 
 // settle has the disk keep what was renamed in dir.
 func settle(dir string) error {
-	if err := whole.Settle(dir); err != nil {
+	if err := atomicfile.Settle(dir); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -27,16 +27,16 @@ import (
 // the test on an error.
 type Cluster struct {
 	testing.TB
-	*plane.Plane
+	*kubeenv.Plane
 	Config  *rest.Config // without limits of rate
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 }
 
 // New starts a control plane that ends with the test.
-func New(t testing.TB, o plane.Options) *Cluster {
+func New(t testing.TB, o kubeenv.Options) *Cluster {
 	t.Helper()
-	c := &Cluster{TB: t, Plane: plane.ForTest(t, o)}
+	c := &Cluster{TB: t, Plane: kubeenv.ForTest(t, o)}
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	c.Must(err)
 	cfg.QPS = -1

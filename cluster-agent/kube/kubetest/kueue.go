@@ -26,7 +26,7 @@ const (
 )
 
 // Kueue installs Kueue in a cluster as it is published, from the folder that
-// internal/plane/kueue/build.sh prints, and starts its controller. A dispatcher
+// internal/kubeenv/kueue/build.sh prints, and starts its controller. A dispatcher
 // chooses the clusters of MultiKueue; "" is Kueue's own.
 func (c *Cluster) Kueue(assets, dispatcher string) {
 	c.Helper()

@@ -1,6 +1,6 @@
 // Package node runs on each GPU node of a cluster, beside its kubelet: it watches
 // the pods of its own node, keeps their cards under what the market awarded
-// ([cluster-agent/cards]), and writes on each pod how its cards stand and what
+// ([cluster-agent/gpuaccounting]), and writes on each pod how its cards stand and what
 // they drew, for the hands to settle by.
 //
 // It decides nothing and remembers nothing: what a pod may have is written on it

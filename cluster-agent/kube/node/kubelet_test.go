@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -99,7 +99,7 @@ func TestAPodBeganWithItsFirstContainer(t *testing.T) {
 // A daemon that begins anew when a job has ended: the kubelet has forgotten which
 // cards it had, and what was counted tells.
 func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
-	keep, err := cards.New(nil, cards.Config{})
+	keep, err := gpuaccounting.New(nil, gpuaccounting.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +108,8 @@ func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
 		asked++
 		return nil, errors.New("it has no card")
 	}})
-	tally := meter.Tally{Until: 1000, Counters: map[string]protocol.Millijoules{"GPU-b": 7, "GPU-a": 5}}
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{kube.NoteDevices: "0,1", meter.NoteDrew: tally.Text()}}}
+	tally := podenergy.Tally{Until: 1000, Counters: map[string]protocol.Millijoules{"GPU-b": 7, "GPU-a": 5}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{kube.NoteDevices: "0,1", podenergy.NoteDrew: tally.Text()}}}
 	p.Status.Phase = corev1.PodSucceeded
 	if s := d.look(t.Context(), p); s == nil || s.final || !slices.Equal(s.holder.Cards, []string{"GPU-a", "GPU-b"}) {
 		t.Errorf("it is seen as %+v; the kubelet was asked %d times", s, asked)
@@ -118,7 +118,7 @@ func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
 
 // A kubelet that hangs is asked for each pod in turn; the guard must not think us dead.
 func TestAGuardIsToldBeforeEachQuestionToTheKubelet(t *testing.T) {
-	keep, err := cards.New(nil, cards.Config{})
+	keep, err := gpuaccounting.New(nil, gpuaccounting.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
-	"github.com/gridbid/gridbid/cluster-agent/meter"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -39,8 +39,8 @@ const Condition = "gridbid.io/Power"
 type Config struct {
 	Node   string
 	Client kubernetes.Interface
-	Spaces []string     // namespaces whose pods count; default "default"
-	Cards  *cards.Cards // nil: there are none, for the reason Why
+	Spaces []string             // namespaces whose pods count; default "default"
+	Cards  *gpuaccounting.Cards // nil: there are none, for the reason Why
 	Why    string
 	Every  time.Duration // between two readings of the cards; default 5s
 	Tell   time.Duration // between two notes on a pod that runs on; default 1m
@@ -68,11 +68,11 @@ type Daemon struct {
 
 // A seen pod is one that held cards.
 type seen struct {
-	holder cards.Holder
-	told   protocol.Time // when it was written on; 0: never
-	state  cards.State   // as it was written
-	missed bool          // it was over before we came
-	final  bool          // nothing more will be written
+	holder gpuaccounting.Holder
+	told   protocol.Time       // when it was written on; 0: never
+	state  gpuaccounting.State // as it was written
+	missed bool                // it was over before we came
+	final  bool                // nothing more will be written
 }
 
 // New returns a daemon that is not alive yet.
@@ -201,7 +201,7 @@ func (d *Daemon) beat() {
 func (d *Daemon) round(ctx context.Context) (again time.Time) {
 	d.beat()
 	now := d.cfg.Now()
-	var holders []cards.Holder
+	var holders []gpuaccounting.Holder
 	alive := make(map[types.UID]bool)
 	var here []*corev1.Pod
 	for _, store := range d.pods {
@@ -223,7 +223,7 @@ func (d *Daemon) round(ctx context.Context) (again time.Time) {
 			delete(d.seen, uid)
 		}
 	}
-	slices.SortFunc(holders, func(x, y cards.Holder) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(holders, func(x, y gpuaccounting.Holder) int { return strings.Compare(x.Name, y.Name) })
 	if d.cfg.Cards != nil {
 		var err error
 		if again, err = d.cfg.Cards.Keep(now, holders); err != nil {
@@ -253,9 +253,9 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 	if p.Annotations[kube.NoteDevices] == "" {
 		return nil
 	}
-	s := &seen{holder: cards.Holder{Name: string(p.UID), Milli: 1000}}
-	if text := p.Annotations[meter.NoteDrew]; text != "" {
-		t, err := meter.Read(text)
+	s := &seen{holder: gpuaccounting.Holder{Name: string(p.UID), Milli: 1000}}
+	if text := p.Annotations[podenergy.NoteDrew]; text != "" {
+		t, err := podenergy.Read(text)
 		if err != nil {
 			t.Miss("what was counted before cannot be read")
 		}
@@ -268,7 +268,7 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 	if milli, err := strconv.ParseInt(p.Annotations[kube.NoteMilli], 10, 32); err == nil && milli > 0 && milli <= 1000 {
 		s.holder.Milli = protocol.Milli(milli)
 	}
-	plan, err := meter.ReadPlan(p.Annotations[meter.NotePower])
+	plan, err := podenergy.ReadPlan(p.Annotations[podenergy.NotePower])
 	if err != nil {
 		d.cfg.Log.Warn("a pod does not say under what its cards are to be", "pod", p.Name, "error", err)
 	}
@@ -284,7 +284,7 @@ func (d *Daemon) look(ctx context.Context, p *corev1.Pod) *seen {
 // cardsOf returns the UUIDs of a pod's cards: as its hands said, or as they were
 // counted before, or as its kubelet chose, or by index.
 func (d *Daemon) cardsOf(ctx context.Context, p *corev1.Pod, counted map[string]protocol.Millijoules) (uuids []string, err error) {
-	switch text := p.Annotations[meter.NoteCards]; {
+	switch text := p.Annotations[podenergy.NoteCards]; {
 	case d.cfg.Cards == nil:
 		return nil, nil
 	case text != "":
@@ -334,11 +334,11 @@ func over(p *corev1.Pod) bool {
 // last time.
 func (d *Daemon) tell(ctx context.Context, p *corev1.Pod, now protocol.Time) {
 	s := d.seen[p.UID]
-	state, tally := cards.State{Why: "NoCards", Say: d.cfg.Why}, meter.Tally{Until: now, Missing: d.cfg.Why, Final: true}
+	state, tally := gpuaccounting.State{Why: "NoCards", Say: d.cfg.Why}, podenergy.Tally{Until: now, Missing: d.cfg.Why, Final: true}
 	switch {
 	case s.missed:
 		const late = "the job was over before its cards were read"
-		state, tally.Missing = cards.State{Why: "Missed", Say: late}, late
+		state, tally.Missing = gpuaccounting.State{Why: "Missed", Say: late}, late
 	case d.cfg.Cards != nil:
 		state = d.cfg.Cards.State(s.holder.Name)
 		tally, _ = d.cfg.Cards.Tally(s.holder.Name)
@@ -359,7 +359,7 @@ func (d *Daemon) tell(ctx context.Context, p *corev1.Pod, now protocol.Time) {
 }
 
 // write patches the status of a pod that must still be the same.
-func (d *Daemon) write(ctx context.Context, p *corev1.Pod, state cards.State, t meter.Tally) error {
+func (d *Daemon) write(ctx context.Context, p *corev1.Pod, state gpuaccounting.State, t podenergy.Tally) error {
 	status := corev1.ConditionFalse
 	if state.Set {
 		status = corev1.ConditionTrue
@@ -369,7 +369,7 @@ func (d *Daemon) write(ctx context.Context, p *corev1.Pod, state cards.State, t 
 		say = say[:1000]
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": p.UID, "annotations": map[string]string{meter.NoteDrew: t.Text()}},
+		"metadata": map[string]any{"uid": p.UID, "annotations": map[string]string{podenergy.NoteDrew: t.Text()}},
 		"status": map[string]any{"conditions": []corev1.PodCondition{{
 			Type: Condition, Status: status, Reason: state.Why, Message: say, LastTransitionTime: metav1.NewTime(d.cfg.Now().Go()),
 		}}},

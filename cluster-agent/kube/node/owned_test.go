@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/protocol"
@@ -19,7 +19,7 @@ import (
 func TestASitesCeilingIsForItsOwnNodes(t *testing.T) {
 	const ceiling = 300_000
 	gpu := &card{id: "GPU-0", limit: 700_000}
-	keep, err := cards.New([]nvml.Device{gpu}, cards.Config{Caps: nvml.CapsConfig{Every: time.Nanosecond}})
+	keep, err := gpuaccounting.New([]nvml.Device{gpu}, gpuaccounting.Config{Caps: nvml.CapsConfig{Every: time.Nanosecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,13 +24,13 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/node"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/cluster-agent/nvml/nvmltest"
-	"github.com/gridbid/gridbid/internal/plane"
+	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -77,7 +77,7 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	if err != nil {
 		return err
 	}
-	if cfg.Cards, err = cards.New(devices, cards.Config{Caps: nvml.CapsConfig{File: file, Every: 100 * time.Millisecond}}); err != nil {
+	if cfg.Cards, err = gpuaccounting.New(devices, gpuaccounting.Config{Caps: nvml.CapsConfig{File: file, Every: 100 * time.Millisecond}}); err != nil {
 		return err
 	}
 	if ceiling > 0 {
@@ -108,7 +108,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	c := kubetest.New(t, plane.Options{})
+	c := kubetest.New(t, kubeenv.Options{})
 	c.AddNodes(2, "oslo")
 	b := &bench{Cluster: c, mouth: protocol.Mouth{Who: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
 	b.library, b.w = nvmltest.New(t, 4)

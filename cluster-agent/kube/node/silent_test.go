@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	testclient "k8s.io/client-go/testing"
 
-	"github.com/gridbid/gridbid/cluster-agent/cards"
+	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -21,7 +21,7 @@ import (
 func TestADaemonThatBeginsInSilenceTakesNothingOfTheCeiling(t *testing.T) {
 	for owned, want := range map[string]protocol.Milliwatts{"": 200_000, "oslo": 500_000} {
 		gpu := &card{id: "GPU-0", limit: 700_000}
-		keep, err := cards.New([]nvml.Device{gpu}, cards.Config{Caps: nvml.CapsConfig{Every: time.Nanosecond, Ceiling: 500_000}})
+		keep, err := gpuaccounting.New([]nvml.Device{gpu}, gpuaccounting.Config{Caps: nvml.CapsConfig{Every: time.Nanosecond, Ceiling: 500_000}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,95 @@
+package forecast
+
+import "github.com/gridbid/gridbid/protocol"
+
+// A Curve prices runs by one Outlook. Any run costs the same small effort, as
+// sums up to each hour are made once; a site asks for thousands.
+type Curve struct {
+	from hour
+	sums []rates // Invariant: sums[i] is the sum of the first i hours
+}
+
+// rates are what one hour of one milliwatt costs, times some power of ten.
+type rates struct {
+	energy int64 // thousandths: PUE
+	carbon int64 // PUE x mg/kWh
+	money  int64 // PUE x microdollars/kWh
+}
+
+func (r rates) plus(s rates) rates {
+	return rates{r.energy + s.energy, r.carbon + s.carbon, r.money + s.money}
+}
+
+func (r rates) times(n int64) rates { return rates{r.energy * n, r.carbon * n, r.money * n} }
+
+// NewCurve returns the curve of o, or nil if o has no price or no carbon.
+// Values beyond what a grid can be are cut, as o may be from anybody.
+func NewCurve(o protocol.Outlook) *Curve {
+	n := min(len(o.Price), len(o.Carbon))
+	if n == 0 {
+		return nil
+	}
+	c := &Curve{from: hourOf(o.From), sums: make([]rates, n+1)}
+	pue := int64(1200)
+	for i := range n {
+		if i < len(o.PUE) {
+			pue = pueLimits.clamp(int64(o.PUE[i]))
+		}
+		c.sums[i+1] = c.sums[i].plus(rates{
+			energy: pue,
+			carbon: pue * carbonLimits.clamp(int64(o.Carbon[i])),
+			money:  pue * priceLimits.clamp(int64(o.Price[i])),
+		})
+	}
+	return c
+}
+
+// Cost returns what power, drawn from one instant to another before the
+// facility's share, takes in all: with that share, exact and rounded once.
+// Beyond the outlook its last day repeats; before it, its first hour holds.
+// What is too large for its unit is the largest there is.
+func (c *Curve) Cost(from, to protocol.Time, power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
+	if to <= from || power <= 0 {
+		return 0, 0, 0
+	}
+	hours, ms := c.until(to)
+	lessHours, lessMs := c.until(from)
+	hours, ms = hours.plus(lessHours.times(-1)), ms.plus(lessMs.times(-1))
+	p := min(int64(power), maxPower)
+	return protocol.Millijoules(total(hours.energy, ms.energy, p, energyUnits)),
+		protocol.Milligrams(total(hours.carbon, ms.carbon, p, costUnits)),
+		protocol.Microdollars(total(hours.money, ms.money, p, costUnits))
+}
+
+const (
+	maxPower  = 1 << 40   // milliwatts: a gigawatt
+	farthest  = 1_000_000 // hours from the outlook's start: sums stay below 2^60
+	usPerMJ   = 1000      // mW x ms in one millijoule
+	thousands = 1000      // PUE
+
+	energyUnits = usPerMJ * thousands               // of mW x ms x PUE in one millijoule
+	costUnits   = usPerMJ * thousands * milliPerKWh // likewise, with a value per kWh
+)
+
+// until returns the sum from the outlook's start to t: of whole hours, and of
+// the hour of t times the milliseconds gone in it.
+func (c *Curve) until(t protocol.Time) (hours, ms rates) {
+	t = min(max(t, (c.from-farthest).start()), (c.from + farthest).start())
+	h := hourOf(t)
+	gone, i := int64(t-h.start()), int64(h-c.from)
+	n := int64(len(c.sums) - 1)
+	if i < 0 {
+		first := c.sums[1]
+		return first.times(i), first.times(gone)
+	}
+	if i < n {
+		return c.sums[i], c.rate(i).times(gone)
+	}
+	cycle := min(n, day)
+	start := n - cycle
+	rounds, rest := (i-start)/cycle, (i-start)%cycle
+	whole := c.sums[n].plus(c.sums[start].times(-1))
+	return c.sums[start+rest].plus(whole.times(rounds)), c.rate(start + rest).times(gone)
+}
+
+func (c *Curve) rate(i int64) rates { return c.sums[i+1].plus(c.sums[i].times(-1)) }

@@ -1,0 +1,120 @@
+package forecast
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A LeadError says how far forecasts were off, at some leads.
+type LeadError struct {
+	From, To int            // hours between forecast and hour, To excluded
+	Told     int            // hours that needed no forecast
+	N        int            // forecasts
+	MAE      int64          // mean absolute error, in the quantity's unit
+	Mean     int64          // mean absolute value, likewise: what MAE compares with
+	MAPE     protocol.Milli // mean of error over value, hours of value 0 left out
+	Within   protocol.Milli // part of the errors that were within what the site said they may be
+}
+
+// A Case is a series to forecast: what came, when it became known, and what a
+// service said of it before. If one said anything, only hours that it spoke of count.
+type Case struct {
+	Series Series
+	Market Market
+	Said   []Bulletin
+	Deaf   bool // the site does not hear the service: to compare with
+}
+
+// Errors replays cases and sums their errors up: each hour from the second day of a
+// series on, a site that heard what had been made known by then forecasts as far as
+// the last bound. Bounds ascend, in hours; the first row is from 0 to the first bound.
+func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadError {
+	if len(bounds) == 0 {
+		return nil
+	}
+	rows := make([]LeadError, len(bounds))
+	tallies := make([]tally, len(bounds))
+	for i, to := range bounds {
+		rows[i].To = to
+		if i > 0 {
+			rows[i].From = bounds[i-1]
+		}
+	}
+	for _, c := range cases {
+		c.errors(q, rule, rows, tallies)
+	}
+	for i, t := range tallies {
+		t.into(&rows[i])
+	}
+	return rows
+}
+
+// errors adds what one case is forecast wrong to the tally of each row.
+func (c Case) errors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []tally) {
+	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Said)
+	foretold := make(map[protocol.Time]bool)
+	for now := c.Series.Start().Ceil(time.Hour); now < c.Series.End(); now = now.Add(time.Hour) {
+		for p := others.Publish(now); len(p) > 0; p = others.Publish(now) {
+			for _, hour := range p {
+				foretold[hour.At] = true
+			}
+			if !c.Deaf {
+				k.Hear(now, protocol.Signal{What: q, Points: p, Guess: true})
+			}
+		}
+		k.Hear(now, protocol.Signal{What: q, Points: f.Publish(now)})
+		if now < c.Series.Start().Add(day*time.Hour) {
+			continue
+		}
+		t, bound := k.about(q)
+		guess, off := t.outlook(rule, hourOf(now), rows[len(rows)-1].To, bound)
+		row := 0
+		for lead, v := range guess {
+			for lead >= rows[row].To {
+				row++
+			}
+			at := now.Add(time.Duration(lead) * time.Hour)
+			actual, ok := c.Series.At(at)
+			if !ok {
+				break
+			}
+			_, told := t.at(hourOf(at))
+			switch {
+			case len(c.Said) > 0 && !foretold[at]:
+			case told:
+				rows[row].Told++
+			default:
+				tallies[row].add(v, actual, off[lead])
+			}
+		}
+	}
+}
+
+// tally sums errors up.
+type tally struct{ n, off, value, ratios, rated, within int64 }
+
+func (t *tally) add(guess, actual, may int64) {
+	off := int64(size(guess - actual))
+	t.n++
+	if off <= may {
+		t.within++
+	}
+	t.off += off
+	t.value += int64(size(actual))
+	if actual != 0 {
+		t.ratios += mulDiv(off, 1_000_000, int64(size(actual)))
+		t.rated++
+	}
+}
+
+func (t tally) into(e *LeadError) {
+	e.N = int(t.n)
+	if t.n > 0 {
+		e.MAE, e.Mean = t.off/t.n, t.value/t.n
+		e.Within = protocol.Milli(1000 * t.within / t.n)
+	}
+	if t.rated > 0 {
+		e.MAPE = protocol.Milli(t.ratios / t.rated / 1000)
+	}
+}

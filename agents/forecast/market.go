@@ -1,0 +1,92 @@
+package forecast
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Market is when values become known. Its zero is a real-time market: the
+// value of an hour is known from the beginning of that hour (what screens show
+// as now), and nothing ahead.
+type Market struct {
+	// Ahead: each day a market publishes the whole of the next delivery day.
+	Ahead     bool
+	Publishes int // hour of the day at which, in UTC
+	Ends      int // hour of the day at which a delivery day ends, in UTC
+
+	// Lag is how late a real-time value comes. An hour waits for the end of
+	// the hour itself; a negative one is foresight, to compare with.
+	Lag time.Duration
+}
+
+// DayAhead is the market that holds where no better is known: at 12:00 UTC it
+// publishes until the end of tomorrow.
+func DayAhead() Market { return Market{Ahead: true, Publishes: 12} }
+
+// Until returns the first hour that is not known at now.
+func (m Market) Until(now protocol.Time) protocol.Time {
+	if !m.Ahead {
+		return now.Add(-m.Lag).Floor(time.Hour).Add(time.Hour)
+	}
+	// The last publication was of the delivery day after its own.
+	clock := func(t protocol.Time, hour int) protocol.Time {
+		shift := time.Duration(hour) * time.Hour
+		return t.Add(-shift).Floor(day * time.Hour).Add(shift)
+	}
+	last := clock(now, m.Publishes)
+	return clock(last, m.Ends).Add(2 * day * time.Hour)
+}
+
+// Usual returns what forecasts a quantity best that m makes known. A day-ahead
+// market sells tomorrow at the level of today, so Blend is far better for its prices;
+// what is dear in real time is often dear for an hour, which Blend would stretch, and
+// seldom again at the same hour, which Average would expect.
+func Usual(q protocol.Quantity, m Market) Rule {
+	switch {
+	case q == protocol.GridCarbon:
+		return Regression
+	case q == protocol.GridPrice && !m.Ahead:
+		return Steady
+	}
+	return Blend
+}
+
+// next returns the first instant at which more is known than before told.
+func (m Market) next(told protocol.Time) protocol.Time {
+	if !m.Ahead {
+		return told.Add(m.Lag)
+	}
+	at := told.Add(-3 * day * time.Hour).Floor(day * time.Hour).Add(time.Duration(m.Publishes) * time.Hour)
+	for m.Until(at) <= told {
+		at = at.Add(day * time.Hour)
+	}
+	return at
+}
+
+// MarketOf returns the power market of a zone, named as Electricity Maps names
+// them, and whether the zone is listed. Where the clocks change, publication
+// is by winter time and the day's end by summer time, so that nothing is known
+// too early. Zones with a price in real time: PJM's Dominion, New South Wales,
+// Ontario, Singapore.
+func MarketOf(zone string) (Market, bool) {
+	switch zone {
+	case "DE", "FR", "ES", "PT", "BE", "NL", "CH", "AT", "GB", "SE-SE3", "SE-SE4":
+		return Market{Ahead: true, Publishes: 12, Ends: 22}, true // 13:00 in Brussels
+	case "US-CAL-CISO":
+		return Market{Ahead: true, Publishes: 21, Ends: 7}, true // 13:00 in California
+	case "US-TEX-ERCO":
+		return Market{Ahead: true, Publishes: 20, Ends: 5}, true // 13:30 in Texas
+	case "US-NY-NYIS":
+		return Market{Ahead: true, Publishes: 16, Ends: 4}, true // 11:00 in New York
+	case "JP-TK":
+		return Market{Ahead: true, Publishes: 2, Ends: 15}, true // 10:30 in Tokyo
+	case "IN-WE":
+		return Market{Ahead: true, Publishes: 9, Ends: 18}, true // 14:00 in Delhi, whose day ends at 18:30
+	case "BR-CS", "ZA": // set a day and a year ahead
+		return Market{Ahead: true, Publishes: 22, Ends: 0}, true
+	case "US-MIDA-PJM", "AU-NSW", "CA-ON", "SG":
+		return Market{}, true
+	}
+	return Market{}, false
+}

@@ -1,0 +1,296 @@
+package eventlog_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus/eventlog"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lease is long enough for a machine that is busy with other things.
+const lease = 3 * time.Second
+
+func serve(t *testing.T) *natsbus.Server {
+	t.Helper()
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func open(t *testing.T, srv *natsbus.Server) *eventlog.Books {
+	t.Helper()
+	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// begin begins a term, and returns what it read.
+func begin(t *testing.T, b *eventlog.Books) (*eventlog.Term, []protocol.Message) {
+	t.Helper()
+	var read []protocol.Message
+	term, err := b.Begin(t.Context(), func(m protocol.Message) error { read = append(read, m); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(term.End)
+	return term, read
+}
+
+func facts(from, n int) (out []protocol.Message) {
+	for i := range n {
+		id := protocol.JobID(fmt.Sprint("job-", from+i))
+		out = append(out, protocol.Message{Version: protocol.Current, At: 1, From: protocol.Submitter, Seq: uint64(from + i + 1), To: protocol.Coordinator,
+			Body: protocol.Submit{Job: protocol.Job{ID: id, CPU: 1000, Arrival: 1, Run: time.Hour, Deadline: 2}}})
+	}
+	return out
+}
+
+func holds(t *testing.T, got []protocol.Message, n int) {
+	t.Helper()
+	if len(got) != n {
+		t.Fatalf("read %d facts, want %d", len(got), n)
+	}
+	for i, m := range got {
+		if id := m.Body.(protocol.Submit).Job.ID; id != protocol.JobID(fmt.Sprint("job-", i)) || m.Seq != uint64(i+1) {
+			t.Fatalf("fact %d is %s, number %d", i, id, m.Seq)
+		}
+	}
+}
+
+func TestTheNextTermReadsAllFactsOfTheLast(t *testing.T) {
+	srv := serve(t)
+	first, read := begin(t, open(t, srv))
+	if len(read) != 0 || first.Life() != 1 {
+		t.Fatalf("new books hold %d facts, and are in life %d", len(read), first.Life())
+	}
+	for i := range 10 {
+		if err := first.Append(t.Context(), facts(100*i, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.End()
+	second, read := begin(t, open(t, srv))
+	holds(t, read, 1000)
+	if second.Life() != 2 {
+		t.Errorf("life %d", second.Life())
+	}
+}
+
+func TestFactsOfOneStepMayTakeManyEntries(t *testing.T) {
+	srv := serve(t)
+	term, _ := begin(t, open(t, srv))
+	const n = 40_000 // some 3 MB
+	if err := term.Append(t.Context(), facts(0, n)); err != nil {
+		t.Fatal(err)
+	}
+	term.End()
+	_, read := begin(t, open(t, srv))
+	holds(t, read, n)
+}
+
+// Whoever waits takes over soon after the writer is gone without a word, and not
+// before.
+func TestTheLeaseOfAWriterThatDiesEnds(t *testing.T) {
+	srv := serve(t)
+	dies, waits := open(t, srv), open(t, srv)
+	term, _ := begin(t, dies)
+	if err := term.Append(t.Context(), facts(0, 3)); err != nil {
+		t.Fatal(err)
+	}
+	early, cancel := context.WithTimeout(t.Context(), lease+lease/2)
+	defer cancel()
+	if _, err := waits.Begin(early, func(protocol.Message) error { return nil }); err == nil {
+		t.Fatal("a second writer while the first lives")
+	}
+	dies.Close()
+	<-term.Over()
+	next, read := begin(t, waits)
+	holds(t, read, 3)
+	if next.Life() != 2 {
+		t.Errorf("life %d", next.Life())
+	}
+}
+
+// An answer that is late does not end a term: the lease was renewed all the same.
+func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
+	srv := serve(t)
+	term, _ := begin(t, open(t, srv))
+	for i := range 3 {
+		eventlog.RenewUnheard(t, term)
+		select {
+		case <-term.Over():
+			t.Fatal("over, and nobody else holds the lease")
+		case <-time.After(lease / 2):
+		}
+		if err := term.Append(t.Context(), facts(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A server that always takes longer to answer than a renewal is away from the next
+// keeps the lease of who writes.
+func TestALeaseLivesWithASlowServer(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	eventlog.Slow(b, lease/3)
+	term, _ := begin(t, b)
+	select {
+	case <-term.Over():
+		t.Fatal("over, and nobody else holds the lease")
+	case <-time.After(2 * lease):
+	}
+	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One of several servers may know less of the lease than its holder does.
+func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
+	srv := serve(t)
+	b := open(t, srv)
+	eventlog.AskOldCopy(b)
+	term, _ := begin(t, b)
+	eventlog.RenewUnheard(t, term)
+	select {
+	case <-term.Over():
+		t.Fatal("over, and nobody else holds the lease")
+	case <-time.After(lease / 2):
+	}
+	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server that keeps no lease, as after its disk was full, keeps nobody waiting for
+// one: whoever leads is told, and asks anew.
+func TestWhoWaitsIsToldThatThereIsNoLease(t *testing.T) {
+	b := open(t, serve(t))
+	eventlog.KeepNone(b)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*lease)
+	defer cancel()
+	if _, err := b.Begin(ctx, func(protocol.Message) error { return nil }); err == nil || ctx.Err() != nil {
+		t.Errorf("it waits for a lease that nobody keeps: %v", err)
+	}
+}
+
+// Who reads gives up when the lease is lost: what it waits for may never come.
+func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
+	srv, b := written(t, 600)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lost := false
+	_, err := open(t, srv).Begin(ctx, func(protocol.Message) error {
+		if !lost {
+			lost = true
+			eventlog.Purge(t, b, 602) // all; some of them are on their way
+			eventlog.Steal(t, b)
+		}
+		return nil
+	})
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("without a lease it goes on: %v", err)
+	}
+}
+
+// A writer that does not know that its lease was taken writes nothing more. Here
+// it is told nothing, as if it had been paused: the stream itself refuses it.
+func TestAWriterThatWasPausedIsShutOut(t *testing.T) {
+	srv := serve(t)
+	paused, _ := begin(t, open(t, srv))
+	if err := paused.Append(t.Context(), facts(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	eventlog.Steal(t, open(t, srv))
+	next, read := begin(t, open(t, srv))
+	holds(t, read, 1)
+	if err := eventlog.AppendUnawares(paused, t.Context(), facts(1, 1)); err == nil {
+		t.Fatal("two writers")
+	}
+	if err := next.Append(t.Context(), facts(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	next.End()
+	_, read = begin(t, open(t, srv))
+	holds(t, read, 2)
+}
+
+func TestBooksNeedAServerThatKeeps(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	if _, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{}); err == nil {
+		t.Error("books on a server without a store")
+	}
+}
+
+// Books want a server that takes long messages: one that does not is told of before
+// an entry or a summary is too long for it.
+func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
+	for limit, want := range map[int]bool{1 << 20: true, protocol.MaxMessage: false} {
+		srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q }\n", limit, t.TempDir()))
+		var log strings.Builder
+		b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		term, _ := begin(t, b)
+		term.End()
+		b.Close()
+		if strings.Contains(log.String(), "raise its max_payload") != want {
+			t.Errorf("a server that takes %d bytes: %q", limit, log.String())
+		}
+	}
+}
+
+// host starts a server by a configuration.
+func host(t *testing.T, text string) *natsbus.Hosted {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsbus.Host(file, natsbus.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// Whoever looks after a server whose store is full is told what to do.
+func TestAStoreThatIsFullIsToldAsThat(t *testing.T) {
+	srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q, max_file_store: 100KB }\n", protocol.MaxMessage, t.TempDir()))
+	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	term, _ := begin(t, b)
+	for i := 0; err == nil && i < 100; i++ {
+		err = term.Append(t.Context(), facts(100*i, 100))
+	}
+	if err == nil || !strings.Contains(err.Error(), "start it again") {
+		t.Errorf("a store that is full: %v", err)
+	}
+}

@@ -1,0 +1,143 @@
+package wal
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Writer appends messages. It is for one goroutine. After an error it writes
+// no more, and every call returns that error.
+type Writer struct {
+	name   string
+	file   io.Closer // nil: not ours
+	out    *bufio.Writer
+	chain  chain
+	count  uint64
+	length []byte
+	body   []byte
+	err    error
+	closed bool
+}
+
+// Create begins a new journal at path. It refuses a file that is there already:
+// a journal is never written over. Whoever reads the header finds in it what he
+// needs to repeat the run; put no time or host in it, so that a run repeated
+// has the same bytes.
+func Create(path string, header map[string]string) (*Writer, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("journal: %w: name another file, or remove that one", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	w, err := NewWriter(file, path, header)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	w.file = file
+	return w, nil
+}
+
+// NewWriter begins a journal on out, which errors call name.
+func NewWriter(out io.Writer, name string, header map[string]string) (*Writer, error) {
+	w := &Writer{name: name, out: bufio.NewWriterSize(out, 1<<16), chain: newChain()}
+	if header == nil {
+		header = map[string]string{}
+	}
+	text, err := json.Marshal(header) // sorts the keys
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s: header: %w", name, err)
+	}
+	if len(text) > maxHeader {
+		return nil, fmt.Errorf("journal: %s: header of %d bytes; the limit is %d", name, len(text), maxHeader)
+	}
+	w.write([]byte(magic))
+	w.frame(text)
+	return w, w.err
+}
+
+// maxHeader is the most bytes of a header.
+const maxHeader = 1 << 20
+
+// Append adds m at the end.
+func (w *Writer) Append(m protocol.Message) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.closed {
+		return fmt.Errorf("journal: %s: append after close", w.name)
+	}
+	body, err := protocol.AppendEncode(w.body[:0], m)
+	if err != nil {
+		return fmt.Errorf("journal: %s: message %d: %w", w.name, w.count+1, err)
+	}
+	w.body = body
+	w.frame(body)
+	w.count++
+	return w.err
+}
+
+func (w *Writer) frame(body []byte) {
+	w.length = binary.AppendUvarint(w.length[:0], uint64(len(body)))
+	link := w.chain.add(w.length, body)
+	w.write(w.length)
+	w.write(body)
+	w.write(link)
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.out.Write(b); err != nil {
+		w.err = fmt.Errorf("journal: %s: %w; the file is torn after about %d messages", w.name, err, w.count)
+	}
+}
+
+// Flush hands what was appended to the file.
+func (w *Writer) Flush() error {
+	if err := w.out.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
+	}
+	return w.err
+}
+
+// Digest returns the chain until now, in hex: two journals with the same digest
+// hold the same header and messages.
+func (w *Writer) Digest() string { return w.chain.String() }
+
+// Close writes the end, and closes the file if Create opened it. Closing again
+// does nothing.
+func (w *Writer) Close() error {
+	if !w.closed {
+		w.write(binary.AppendUvarint([]byte{0}, w.count))
+		w.write(w.chain.sum[:])
+	}
+	return w.Leave()
+}
+
+// Leave is Close without an end, of a run that was given up: whoever reads it is
+// told that there should be more.
+func (w *Writer) Leave() error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	if err := w.out.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
+	}
+	if w.file != nil {
+		if err := w.file.Close(); err != nil && w.err == nil {
+			w.err = fmt.Errorf("journal: %w", err)
+		}
+	}
+	return w.err
+}

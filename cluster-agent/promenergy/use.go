@@ -1,0 +1,71 @@
+package promenergy
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A figure of a use is what one query tells.
+type figure struct {
+	metric string
+	query  string  // %s is the metric, of the run's pods, over the run
+	most   float64 // beyond it is another unit, or nonsense
+	put    func(*protocol.Use, float64)
+}
+
+// figures, with the units of the exporters: percent, MiB, degrees Celsius, cores,
+// bytes. What cAdvisor tells of no container is of the whole pod, once more.
+var figures = []figure{
+	{"DCGM_FI_DEV_GPU_UTIL", "avg(avg_over_time(%s))", 100, func(u *protocol.Use, v float64) { u.GPU = protocol.Milli(math.Round(v * 10)) }},
+	{"DCGM_FI_DEV_FB_USED", "max(max_over_time(%s))", 1 << 21, func(u *protocol.Use, v float64) { u.GPUMemory = protocol.MiB(math.Round(v)) }},
+	{"DCGM_FI_DEV_GPU_TEMP", "max(max_over_time(%s))", 150, func(u *protocol.Use, v float64) { u.Temperature = int(math.Round(v)) }},
+	{"container_cpu_usage_seconds_total", "sum(rate(%s))", 1 << 20, func(u *protocol.Use, v float64) { u.CPU = protocol.Milli(math.Round(v * 1000)) }},
+	{"container_memory_working_set_bytes", "sum(max_over_time(%s))", 1 << 50, func(u *protocol.Use, v float64) { u.Memory = mib(v) }},
+	{"container_network_receive_bytes_total", "sum(increase(%s))", 1 << 58, func(u *protocol.Use, v float64) { u.Received = mib(v) }},
+	{"container_network_transmit_bytes_total", "sum(increase(%s))", 1 << 58, func(u *protocol.Use, v float64) { u.Sent = mib(v) }},
+}
+
+func mib(bytes float64) protocol.MiB { return protocol.MiB(math.Round(bytes / (1 << 20))) }
+
+// shortest is the least that a run is taken to have lasted: a rate needs two
+// samples.
+const shortest = 2 * time.Minute
+
+// Use returns what a run's pods made of what they held: of GPUs by DCGM-exporter,
+// of cores, memory and network by cAdvisor, which every kubelet has. What is not
+// scraped is told as 0, and is no error; with an error comes what was told before.
+func (m *Meter) Use(ctx context.Context, r Run) (u protocol.Use, err error) {
+	lasted := fmt.Sprintf("[%ds]", int(max(r.Until.Sub(r.Since), shortest).Seconds()))
+	for _, f := range figures {
+		pods := fmt.Sprintf("namespace=%q,pod=~%q", r.Namespace, r.pattern())
+		of := f.metric + "{" + pods + "}" + lasted
+		switch {
+		case strings.HasPrefix(f.metric, "container_network"): // of the pod's own, all in one
+		case strings.HasPrefix(f.metric, "container"):
+			of = f.metric + "{" + pods + `,container!=""}` + lasted
+		}
+		query := fmt.Sprintf(f.query, of)
+		if strings.HasPrefix(f.metric, "DCGM") { // see Cards
+			query += " or " + fmt.Sprintf(f.query, fmt.Sprintf("%s{exported_namespace=%q,exported_pod=~%q}", f.metric, r.Namespace, r.pattern())+lasted)
+		}
+		all, err := m.ask(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {seconds(r.Until)}})
+		if err != nil {
+			return u, err
+		}
+		if len(all) == 0 || len(all[0].points) == 0 {
+			continue
+		}
+		v := all[0].points[0].value
+		if len(all) > 1 || v > f.most {
+			return u, fmt.Errorf("prom: %s is %g in %d series; want one of 0 to %g: is it in another unit?", f.metric, v, len(all), f.most)
+		}
+		f.put(&u, v)
+	}
+	return u, nil
+}

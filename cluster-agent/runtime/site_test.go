@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A greeter is an agent that greets, and again and again: the first may be lost.
+type greeter struct {
+	mouth protocol.Mouth
+	due   protocol.Time
+}
+
+func (g *greeter) Begin(life uint32)  { g.mouth.Life, g.due = life, 1 }
+func (g *greeter) Due() protocol.Time { return g.due }
+func (g *greeter) Tick(now protocol.Time) []protocol.Message {
+	g.due = now.Add(100 * time.Millisecond)
+	return []protocol.Message{g.mouth.Say(now, protocol.Coordinator, protocol.Hello{Site: "oslo"})}
+}
+func (g *greeter) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }
+func (g *greeter) Facts() []protocol.Message                               { return nil }
+func (g *greeter) Restore(protocol.Message) error                          { return nil }
+func (g *greeter) Needs(protocol.Message) bool                             { return false }
+
+// A site is heard each time that it is begun anew: in its folder, in that of a
+// moment before, which was put back, and in an empty one.
+func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far, folder, copied := new(membus.Hub), filepath.Join(t.TempDir(), "oslo"), filepath.Join(t.TempDir(), "copy")
+		market, err := far.Join(t.Context(), protocol.Coordinator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer market.Close()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ears protocol.Ears
+		for _, step := range []struct {
+			name   string
+			before func()
+		}{
+			{"a site", func() {}},
+			{"one that is begun anew", func() { must(os.CopyFS(copied, os.DirFS(folder))) }},
+			{"one whose folder was put back", func() { must(os.RemoveAll(folder)); must(os.CopyFS(folder, os.DirFS(copied))) }},
+			{"one whose folder was lost", func() { must(os.RemoveAll(folder)) }},
+		} {
+			step.before()
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- Run(ctx, Config{
+					Site: "oslo", Folder: folder, Far: far, Log: slog.New(slog.DiscardHandler),
+					Agent: &greeter{mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
+				})
+			}()
+			time.Sleep(time.Second)
+			stop()
+			must(<-ended)
+			synctest.Wait()
+			n := len(market.Heard())
+			for range n {
+				if m := <-market.Heard(); !ears.New(m) {
+					t.Errorf("%s is not heard: number %d was said before", step.name, m.Seq)
+				}
+			}
+			if n < 5 {
+				t.Errorf("%s greets %d times", step.name, n)
+			}
+		}
+	})
+}
+
+// The folder of one site is not another's: jobs that it holds would be taken for its own.
+func TestAFolderIsThatOfItsSite(t *testing.T) {
+	folder := t.TempDir()
+	restore := func(protocol.Message) error { return nil }
+	all := func(protocol.Message) bool { return true }
+	l, err := wal.Begin(filepath.Join(folder, "agent"), restore, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oslo := protocol.Mouth{Who: protocol.Agent("oslo"), Life: l.Life()}
+	if err := errors.Join(l.Append([]protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1})}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := os.DirFS(folder)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second) // or it would run for ever
+	defer stop()
+	err = Run(ctx, Config{
+		Site: "bergen", Folder: folder, Far: new(membus.Hub), Log: slog.New(slog.DiscardHandler),
+		Agent: &greeter{mouth: protocol.Mouth{Who: protocol.Agent("bergen")}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "holds what site oslo noted") {
+		t.Errorf("bergen begins in the folder of oslo: %v", err)
+	}
+	if left, err := fs.Glob(before, "agent/*.facts"); err != nil || len(left) != 1 {
+		t.Errorf("of oslo's journal %q is left, %v", left, err)
+	}
+}

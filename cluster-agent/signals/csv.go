@@ -1,0 +1,133 @@
+package signals
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// table is a CSV file, on disk or at an address: a column of times and one of
+// values, each of which holds until the next; the last as long as the one before.
+// What lies ahead is taken for sold or set, as in a tariff.
+type table struct{ Config }
+
+func (s table) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error) {
+	var body []byte
+	var err error
+	if s.File != "" {
+		body, err = readFile(s.File)
+	} else {
+		headers := []string(nil)
+		if s.key != "" {
+			headers = []string{"Authorization", "Bearer " + s.key}
+		}
+		body, err = d.get(ctx, s.URL, nil, headers...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var where *time.Location
+	if s.Timezone != "" {
+		if where, err = time.LoadLocation(s.Timezone); err != nil {
+			return nil, fmt.Errorf("timezone: %w", err)
+		}
+	}
+	spans, err := decodeTable(s.TimeColumn, s.Column, where, body)
+	return s.converted(spans), err
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	if err == nil && len(body) > mostBytes {
+		err = fmt.Errorf("%s: over %d MiB", name, mostBytes>>20)
+	}
+	return body, err
+}
+
+// decodeTable reads times with their offsets, or by the clocks of a place if where
+// is not nil: of an hour that the clocks repeat, the second time is the later one.
+func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, error) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff")))) // spreadsheets begin with that
+	head, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("no CSV: %w", err)
+	}
+	at, value := slices.Index(head, when), slices.Index(head, what)
+	if at < 0 {
+		return nil, missing(when)
+	}
+	if value < 0 {
+		return nil, missing(what)
+	}
+	var spans []Span
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("no CSV: %w", err)
+		}
+		if len(spans) == mostSpans {
+			return nil, fmt.Errorf("over %d rows", mostSpans)
+		}
+		var last time.Time
+		if len(spans) > 0 {
+			last = spans[len(spans)-1].From
+		}
+		t, err := stamp(row[at], where, last)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(spans)+2, err)
+		}
+		if len(spans) > 0 && !t.After(last) {
+			return nil, fmt.Errorf("line %d: %s is not after the line before", len(spans)+2, row[at])
+		}
+		var v number
+		if err := v.UnmarshalJSON([]byte(row[value])); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(spans)+2, err)
+		}
+		spans = append(spans, Span{From: t, Value: float64(v)})
+	}
+	for i := range spans {
+		switch {
+		case i+1 < len(spans):
+			spans[i].To = spans[i+1].From
+		case i > 0:
+			spans[i].To = spans[i].From.Add(spans[i].From.Sub(spans[i-1].From))
+		default:
+			spans[i].To = spans[i].From.Add(time.Hour)
+		}
+	}
+	return spans, nil
+}
+
+// stamp reads a time of a table, whose line before is of last.
+func stamp(s string, where *time.Location, last time.Time) (time.Time, error) {
+	if where == nil {
+		return instant(s)
+	}
+	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		t, err := time.Parse(form, s)
+		if err != nil {
+			continue
+		}
+		sinceMidnight := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
+		at, err := clock(t.Format("2006-01-02"), sinceMidnight, false, where)
+		if err == nil && !last.IsZero() && !at.After(last) {
+			at, err = clock(t.Format("2006-01-02"), sinceMidnight, true, where)
+		}
+		return at, err
+	}
+	return time.Time{}, fmt.Errorf("%.40q is no time of %s, as 2026-11-21T18:00", s, where)
+}

@@ -1,0 +1,94 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// eia is api.eia.gov, version 2, form EIA-930: energy of each hour by fuel in MWh,
+// of a balancing authority, from which intensity is reckoned. A period names the
+// end of its hour, in UTC.
+type eia struct{ Config }
+
+// fuels are its kinds with their factors; storage and pumps make nothing of their
+// own.
+var fuels = map[string]float64{
+	"COL": coal, "NG": gas, "OIL": oil, "NUC": nuclear, "WAT": hydro, "WND": wind, "SUN": solar, "GEO": geothermal,
+	"BIO": biomass, "OTH": unnamed, "UNK": unnamed, "SNB": solar, "WNB": wind, "OES": 0, "BAT": 0, "PS": 0, "UES": 0,
+}
+
+// eiaPage is how many rows it gives at once.
+const eiaPage = 5000
+
+func (s eia) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
+	var all []share
+	for offset := 0; offset < 20*eiaPage; offset += eiaPage {
+		body, err := d.get(ctx, s.base("https://api.eia.gov/v2")+"/electricity/rto/fuel-type-data/data/", url.Values{
+			"api_key": {s.key}, "frequency": {"hourly"}, "data[0]": {"value"}, "facets[respondent][]": {s.Zone},
+			"start": {from.UTC().Format("2006-01-02T15")}, "sort[0][column]": {"period"}, "sort[0][direction]": {"asc"},
+			"offset": {fmt.Sprint(offset)}, "length": {fmt.Sprint(eiaPage)},
+		})
+		if err != nil {
+			return nil, err
+		}
+		shares, total, err := decodeEIA(s.Zone, body)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, shares...)
+		if offset+eiaPage >= total {
+			break
+		}
+	}
+	return intensity(all), nil
+}
+
+// decodeEIA returns the rows of one page, and how many there are in all.
+func decodeEIA(respondent string, body []byte) ([]share, int, error) {
+	var p struct {
+		Response *struct {
+			Total *number `json:"total"`
+			Data  []struct {
+				Period     string  `json:"period"`
+				Respondent string  `json:"respondent"`
+				Fuel       string  `json:"fueltype"`
+				Value      *number `json:"value"`
+				Units      string  `json:"value-units"`
+			} `json:"data"`
+		} `json:"response"`
+	}
+	if err := parse(body, &p); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case p.Response == nil:
+		return nil, 0, missing("response")
+	case p.Response.Data == nil:
+		return nil, 0, missing("response.data")
+	case p.Response.Total == nil || *p.Response.Total < 0 || *p.Response.Total > 1e6:
+		return nil, 0, missing("response.total")
+	}
+	var shares []share
+	for _, x := range p.Response.Data {
+		factor, known := fuels[x.Fuel]
+		end, err := time.Parse("2006-01-02T15", x.Period)
+		switch {
+		case x.Fuel == "":
+			return nil, 0, missing("fueltype")
+		case !known:
+			return nil, 0, fmt.Errorf("fueltype %.10q is no fuel that we know", x.Fuel)
+		case x.Respondent != respondent:
+			return nil, 0, unlike("respondent", x.Respondent, respondent)
+		case x.Units != "megawatthours":
+			return nil, 0, unlike("value-units", x.Units, "megawatthours")
+		case err != nil:
+			return nil, 0, fmt.Errorf("period %.20q: want an hour of UTC, as 2026-11-21T18", x.Period)
+		}
+		if x.Value != nil && factor > 0 { // null where nobody reported
+			shares = append(shares, share{end.Add(-time.Hour), end, float64(*x.Value), factor})
+		}
+	}
+	return shares, int(*p.Response.Total), nil
+}

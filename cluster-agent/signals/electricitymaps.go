@@ -1,0 +1,92 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// electricityMaps is api.electricitymaps.com, version 3: mean intensity of what a
+// zone consumes, life cycle, in gCO2eq/kWh. It has the last 24 hours, the latest
+// one, and (in paid plans) a forecast.
+type electricityMaps struct{ Config }
+
+type emPoint struct {
+	Zone     string  `json:"zone"`
+	Value    *number `json:"carbonIntensity"`
+	At       string  `json:"datetime"`
+	Factor   string  `json:"emissionFactorType"`
+	Estimate bool    `json:"isEstimated"`
+}
+
+type emPage struct {
+	emPoint
+	Unit     string    `json:"unit"`
+	Grain    string    `json:"temporalGranularity"`
+	History  []emPoint `json:"history"`
+	Forecast []emPoint `json:"forecast"`
+}
+
+func (s electricityMaps) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error) {
+	pages := []string{"history", "latest"}
+	if !s.NoForecast {
+		pages = append(pages, "forecast")
+	}
+	var all []Span
+	for _, page := range pages {
+		body, err := d.get(ctx, s.base("https://api.electricitymaps.com/v3")+"/carbon-intensity/"+page, url.Values{"zone": {s.Zone}}, "auth-token", s.key)
+		if err != nil {
+			return nil, err
+		}
+		spans, err := decodeElectricityMaps(page, s.Zone, body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", page, err)
+		}
+		all = append(all, spans...)
+	}
+	return all, nil
+}
+
+func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
+	var p emPage
+	if err := parse(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Zone != zone {
+		return nil, unlike("zone", p.Zone, zone)
+	}
+	if p.Unit != "" && p.Unit != "gCO2eq/kWh" {
+		return nil, unlike("unit", p.Unit, "gCO2eq/kWh")
+	}
+	points := p.History
+	switch page {
+	case "latest":
+		points = []emPoint{p.emPoint}
+	case "forecast":
+		points = p.Forecast
+	}
+	if points == nil {
+		return nil, missing(page)
+	}
+	grain := map[string]time.Duration{"": time.Hour, "hourly": time.Hour, "15_minutes": 15 * time.Minute, "5_minutes": 5 * time.Minute}[p.Grain]
+	if grain == 0 {
+		return nil, unlike("temporalGranularity", p.Grain, "hourly")
+	}
+	spans := make([]Span, 0, len(points))
+	for _, x := range points {
+		if x.Value == nil {
+			return nil, missing("carbonIntensity")
+		}
+		if x.Factor != "" && x.Factor != "lifecycle" {
+			return nil, unlike("emissionFactorType", x.Factor, "lifecycle")
+		}
+		at, err := instant(x.At)
+		if err != nil {
+			return nil, fmt.Errorf("datetime: %w", err)
+		}
+		at = at.Truncate(grain)
+		spans = append(spans, Span{From: at, To: at.Add(grain), Value: float64(*x.Value), Guess: page == "forecast"})
+	}
+	return spans, nil
+}

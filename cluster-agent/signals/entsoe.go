@@ -1,0 +1,202 @@
+package signals
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// entsoe is the ENTSO-E transparency platform: day-ahead prices (A44), and
+// generation by kind of plant (A75), from which intensity is reckoned. Its days
+// are local, of 23, 24 or 25 hours; its stamps are UTC.
+type entsoe struct{ Config }
+
+func (s entsoe) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+	q := url.Values{"securityToken": {s.key}, "documentType": {"A44"}, "in_Domain": {s.Zone}, "out_Domain": {s.Zone}}
+	if s.Tells == "carbon" {
+		q = url.Values{"securityToken": {s.key}, "documentType": {"A75"}, "processType": {"A16"}, "in_Domain": {s.Zone}}
+		to = d.now()
+	}
+	q.Set("periodStart", from.UTC().Truncate(time.Hour).Format("200601021504"))
+	q.Set("periodEnd", to.UTC().Truncate(time.Hour).Add(time.Hour).Format("200601021504"))
+	body, err := d.get(ctx, s.base("https://web-api.tp.entsoe.eu/api"), q)
+	if err != nil {
+		return nil, err
+	}
+	if s.Tells == "carbon" {
+		return decodeEntsoeMix(body)
+	}
+	spans, err := decodeEntsoePrice(body, s.currency())
+	return s.dollars(spans), err
+}
+
+type entsoeDocument struct {
+	XMLName xml.Name
+	Reasons []string       `xml:"Reason>text"`
+	Series  []entsoeSeries `xml:"TimeSeries"`
+}
+
+type entsoeSeries struct {
+	Auction  int            `xml:"classificationSequence_AttributeInstanceComponent.position"`
+	Currency string         `xml:"currency_Unit.name"`
+	Per      string         `xml:"price_Measure_Unit.name"`
+	Quantity string         `xml:"quantity_Measure_Unit.name"`
+	Made     string         `xml:"inBiddingZone_Domain.mRID"` // empty where plants draw, as pumps do
+	Plant    string         `xml:"MktPSRType>psrType"`
+	Curve    string         `xml:"curveType"`
+	Periods  []entsoePeriod `xml:"Period"`
+}
+
+type entsoePeriod struct {
+	Start  string `xml:"timeInterval>start"`
+	End    string `xml:"timeInterval>end"`
+	Grain  string `xml:"resolution"`
+	Points []struct {
+		Position int     `xml:"position"`
+		Price    *string `xml:"price.amount"`
+		Quantity *string `xml:"quantity"`
+	} `xml:"Point"`
+}
+
+func readEntsoe(body []byte, root string) ([]entsoeSeries, error) {
+	var doc entsoeDocument
+	if err := xml.Unmarshal(body, &doc); err != nil {
+		return nil, fmt.Errorf("no XML as we know it: %w", err)
+	}
+	switch {
+	case doc.XMLName.Local == "Acknowledgement_MarketDocument":
+		return nil, fmt.Errorf("the platform has nothing: %s", words([]byte(strings.Join(doc.Reasons, "; "))))
+	case doc.XMLName.Local != root:
+		return nil, unlike("document", doc.XMLName.Local, root)
+	case len(doc.Series) == 0:
+		return nil, missing("TimeSeries")
+	}
+	return doc.Series, nil
+}
+
+// decodeEntsoePrice returns prices in their own currency. Of several auctions the
+// first is the day-ahead price; the others are of other exchanges or grains.
+func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
+	series, err := readEntsoe(body, "Publication_MarketDocument")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(series, func(x, y entsoeSeries) int { return cmp.Compare(x.Auction, y.Auction) })
+	first := series[0].Auction
+	var all []Span
+	for _, s := range series {
+		switch {
+		case s.Auction != first:
+			continue
+		case s.Currency != currency:
+			return nil, unlike("currency_Unit.name", s.Currency, currency)
+		case s.Per != "MWH":
+			return nil, unlike("price_Measure_Unit.name", s.Per, "MWH")
+		}
+		spans, err := s.spans(func(p entsoePoint) *string { return p.price })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, spans...)
+	}
+	return all, nil
+}
+
+// plants are the platform's kinds with their factors; pumped storage (B10) and
+// batteries (B25) make nothing of their own.
+var plants = map[string]float64{
+	"B01": biomass, "B02": coal, "B03": gas, "B04": gas, "B05": coal, "B06": oil, "B07": oil, "B08": coal, "B09": geothermal,
+	"B11": hydro, "B12": hydro, "B13": ocean, "B14": nuclear, "B15": biomass, "B16": solar, "B17": unnamed, "B18": wind, "B19": wind, "B20": unnamed,
+}
+
+func decodeEntsoeMix(body []byte) ([]Span, error) {
+	series, err := readEntsoe(body, "GL_MarketDocument")
+	if err != nil {
+		return nil, err
+	}
+	var shares []share
+	for _, s := range series {
+		factor, known := plants[s.Plant]
+		switch {
+		case s.Plant == "":
+			return nil, missing("MktPSRType.psrType")
+		case s.Quantity != "MAW":
+			return nil, unlike("quantity_Measure_Unit.name", s.Quantity, "MAW")
+		case s.Made == "" || s.Plant == "B10" || s.Plant == "B25":
+			continue
+		case !known:
+			return nil, fmt.Errorf("psrType %.10q is no kind of plant that we know", s.Plant)
+		}
+		spans, err := s.spans(func(p entsoePoint) *string { return p.quantity })
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range spans {
+			shares = append(shares, share{x.From, x.To, x.Value, factor})
+		}
+	}
+	return intensity(shares), nil
+}
+
+type entsoePoint struct{ price, quantity *string }
+
+// spans lays the points of a series out in time. A point of curve A03 holds until
+// the next that is given, or the end of its period.
+func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
+	if s.Curve != "A01" && s.Curve != "A03" {
+		return nil, unlike("curveType", s.Curve, "A01 or A03")
+	}
+	var out []Span
+	for _, p := range s.Periods {
+		grain := map[string]time.Duration{"PT60M": time.Hour, "PT30M": 30 * time.Minute, "PT15M": 15 * time.Minute}[p.Grain]
+		if grain == 0 {
+			return nil, unlike("resolution", p.Grain, "PT60M, PT30M or PT15M")
+		}
+		start, err := instant(p.Start)
+		if err != nil {
+			return nil, fmt.Errorf("timeInterval: start: %w", err)
+		}
+		end, err := instant(p.End)
+		if err != nil {
+			return nil, fmt.Errorf("timeInterval: end: %w", err)
+		}
+		if !end.After(start) || end.Sub(start) > longest {
+			return nil, fmt.Errorf("timeInterval from %s to %s", p.Start, p.End)
+		}
+		if len(p.Points) == 0 {
+			return nil, missing("Point")
+		}
+		n := int(end.Sub(start) / grain)
+		for i, x := range p.Points {
+			if x.Position < 1 || x.Position > n || i > 0 && x.Position <= p.Points[i-1].Position {
+				return nil, fmt.Errorf("position %d of a period of %d, after %d points", x.Position, n, i)
+			}
+			text := value(entsoePoint{x.Price, x.Quantity})
+			if text == nil {
+				return nil, missing("price.amount or quantity")
+			}
+			var v number
+			if err := v.UnmarshalJSON([]byte(strings.TrimSpace(*text))); err != nil {
+				return nil, err
+			}
+			span := Span{From: start.Add(time.Duration(x.Position-1) * grain), Value: float64(v)}
+			span.To = span.From.Add(grain)
+			if s.Curve == "A03" {
+				span.To = end
+				if i+1 < len(p.Points) {
+					span.To = start.Add(time.Duration(p.Points[i+1].Position-1) * grain)
+				}
+			}
+			if !span.To.After(span.From) {
+				return nil, fmt.Errorf("position %d is followed by an earlier one", x.Position)
+			}
+			out = append(out, span)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,86 @@
+package signals
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// promQuery is a Prometheus server: the one series of a query, by steps of five
+// minutes. It has no unit, so the configuration tells it.
+type promQuery struct{ Config }
+
+const prometheusStep = 5 * time.Minute
+
+func (s promQuery) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
+	headers := []string(nil)
+	if s.key != "" {
+		headers = []string{"Authorization", "Bearer " + s.key}
+	}
+	body, err := d.get(ctx, s.URL+"/api/v1/query_range", url.Values{
+		"query": {s.Query}, "step": {strconv.Itoa(int(prometheusStep.Seconds()))},
+		"start": {strconv.FormatInt(from.Truncate(prometheusStep).Unix(), 10)}, "end": {strconv.FormatInt(d.now().Unix(), 10)},
+	}, headers...)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := decodePrometheus(body)
+	return s.converted(spans), err
+}
+
+// noValue is what a query says that divides by nothing. It tells nothing of its five
+// minutes; refused, it would keep all others out for as long as it is asked about.
+var noValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
+
+func decodePrometheus(body []byte) ([]Span, error) {
+	var p struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   *struct {
+			Type   string `json:"resultType"`
+			Result []struct {
+				Values [][2]json.RawMessage `json:"values"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	if err := parse(body, &p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Status != "success":
+		return nil, fmt.Errorf("status %.20q: %s", p.Status, words([]byte(p.Error)))
+	case p.Data == nil:
+		return nil, missing("data")
+	case p.Data.Type != "matrix":
+		return nil, unlike("resultType", p.Data.Type, "matrix")
+	case len(p.Data.Result) > 1:
+		return nil, fmt.Errorf("the query has %d series: write one that has a single one, with avg or sum", len(p.Data.Result))
+	case len(p.Data.Result) == 0:
+		return nil, nil
+	case p.Data.Result[0].Values == nil:
+		return nil, missing("values")
+	}
+	var spans []Span
+	for _, x := range p.Data.Result[0].Values {
+		var at, v number
+		if err := at.UnmarshalJSON(x[0]); err != nil {
+			return nil, err
+		}
+		if slices.Contains(noValue, string(x[1])) {
+			continue
+		}
+		if err := v.UnmarshalJSON(x[1]); err != nil {
+			return nil, err
+		}
+		if at < 0 || at > 1e11 {
+			return nil, fmt.Errorf("a sample of second %g", float64(at))
+		}
+		t := time.UnixMilli(int64(float64(at) * 1000)).UTC()
+		spans = append(spans, Span{From: t, To: t.Add(prometheusStep), Value: float64(v)})
+	}
+	return spans, nil
+}

@@ -1,0 +1,75 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// ukIntensity is api.carbonintensity.org.uk: mean intensity of Great Britain's
+// generation by half hours, in gCO2/kWh, measured and forecast 48 hours ahead.
+type ukIntensity struct{ Config }
+
+func (s ukIntensity) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+	const form = "2006-01-02T15:04Z"
+	var all []Span
+	for from.Before(to) { // 14 days at most in one answer; the forecast ends by itself
+		end := from.Add(7 * 24 * time.Hour)
+		if end.After(to) {
+			end = to
+		}
+		body, err := d.get(ctx, s.base("https://api.carbonintensity.org.uk")+"/intensity/"+from.UTC().Format(form)+"/"+end.UTC().Format(form), nil)
+		if err != nil {
+			return nil, err
+		}
+		spans, err := decodeUKIntensity(body)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, spans...)
+		from = end
+	}
+	return all, nil
+}
+
+func decodeUKIntensity(body []byte) ([]Span, error) {
+	var p struct {
+		Data []struct {
+			From      string `json:"from"`
+			To        string `json:"to"`
+			Intensity *struct {
+				Forecast *number `json:"forecast"`
+				Actual   *number `json:"actual"`
+			} `json:"intensity"`
+		} `json:"data"`
+	}
+	if err := parse(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Data == nil {
+		return nil, missing("data")
+	}
+	var spans []Span
+	for _, x := range p.Data {
+		if x.Intensity == nil {
+			return nil, missing("data.intensity")
+		}
+		from, err := instant(x.From)
+		if err != nil {
+			return nil, fmt.Errorf("from: %w", err)
+		}
+		to, err := instant(x.To)
+		if err != nil {
+			return nil, fmt.Errorf("to: %w", err)
+		}
+		switch v := x.Intensity; {
+		case v.Actual != nil:
+			spans = append(spans, Span{From: from, To: to, Value: float64(*v.Actual)})
+		case v.Forecast != nil:
+			spans = append(spans, Span{From: from, To: to, Value: float64(*v.Forecast), Guess: true})
+		default:
+			return nil, missing("data.intensity.forecast")
+		}
+	}
+	return spans, nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/cluster-agent/signals"
+	"github.com/gridbid/gridbid/lab/clusters"
+)
+
+// clusterConfig is how a real cluster is used, in the configuration's own words.
+type (
+	clusterConfig struct {
+		Kubeconfig string            `yaml:"kubeconfig"`
+		Namespaces []string          `yaml:"namespaces"`
+		Sharing    string            `yaml:"sharing"`
+		Nodes      string            `yaml:"nodes"`
+		Driver     string            `yaml:"driver"`
+		Class      string            `yaml:"class"`
+		Models     map[string]string `yaml:"models"`
+		Abandon    string            `yaml:"abandon"`
+		Metered    string            `yaml:"metered"`
+		Curves     map[string]string `yaml:"curves"`
+		Prometheus *promConfig       `yaml:"prometheus"`
+	}
+)
+
+// leastSilence is how long an API server may always be silent: it is, while its
+// machine begins anew.
+const leastSilence = time.Minute
+
+// site makes the parties of a site on a real cluster.
+func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, error) {
+	k := c.Cluster
+	if k == nil {
+		return c.hub(log)
+	}
+	x := clusters.Site{
+		Config: kube.Config{
+			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
+		},
+		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
+		Feed: live, Grid: c.Grid.rules(), Idle: c.Grid.Idle,
+	}
+	var err error
+	if x.Power, err = measuredTable(k.Curves); err != nil {
+		return runtime.Config{}, err
+	}
+	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
+		if _, ok := x.Power.Lookup(k.Models[product]); !ok {
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.Models(), ", "))
+		}
+	}
+	if k.Prometheus != nil {
+		if err := k.Prometheus.into(&x.Config); err != nil {
+			return runtime.Config{}, err
+		}
+	}
+	for _, d := range []struct {
+		name, text string
+		to         *time.Duration
+	}{{"abandon", k.Abandon, &x.Abandon}, {"metered", k.Metered, &x.Metered}} {
+		if d.text == "" {
+			continue
+		}
+		v, err := time.ParseDuration(d.text)
+		if err != nil || v <= 0 {
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: %s: %q is no time; want 10m, say", d.name, d.text)
+		}
+		*d.to = v
+	}
+	if x.Abandon > 0 && x.Abandon < leastSilence {
+		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, leastSilence)
+	}
+	if x.Queue, err = c.Queue.config(); err != nil {
+		return runtime.Config{}, err
+	}
+	return x.Parties()
+}
+
+// measuredTable is the power table with what a site measured of its own cards.
+func measuredTable(curves map[string]string) (power.Table, error) {
+	t := power.Default()
+	for _, model := range slices.Sorted(maps.Keys(curves)) {
+		g, ok := t.Lookup(model)
+		if !ok {
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is no model of the power table; want one of %s", model, strings.Join(t.Models(), ", "))
+		}
+		c, err := readCurve(curves[model])
+		if err != nil {
+			return t, err
+		}
+		if t, err = t.With(c.GPU(g)); err != nil {
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %s: %w", model, err)
+		}
+	}
+	return t, nil
+}
+
+func readCurve(file string) (nvml.Curve, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nvml.Curve{}, fmt.Errorf("cluster-agent: %w", err)
+	}
+	defer f.Close()
+	return nvml.ReadCurve(f, file)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
+	"github.com/gridbid/gridbid/cluster-agent/promenergy"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// promConfig is a Prometheus that knows what is drawn, in the configuration's own
+// words.
+type promConfig struct {
+	URL       string `yaml:"url"`
+	TokenFile string `yaml:"token_file"`
+	Cards     bool   `yaml:"cards"`
+	Cores     bool   `yaml:"cores"`
+	Use       bool   `yaml:"use"`
+	Site      string `yaml:"site"`
+}
+
+// meter makes the server's meter. A token that is rotated is read anew.
+func (p promConfig) meter() (*promenergy.Meter, error) {
+	c := promenergy.Config{URL: p.URL, Cards: p.Cards, Cores: p.Cores, Site: p.Site}
+	if p.TokenFile != "" {
+		text, err := os.ReadFile(p.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("cluster-agent: kubernetes: prometheus: %w", err)
+		}
+		c.Token = strings.TrimSpace(string(text))
+	}
+	return promenergy.New(c)
+}
+
+// into has hands ask the server.
+func (p promConfig) into(c *kube.Config) error {
+	if _, err := p.meter(); err != nil {
+		return err
+	}
+	switch {
+	case p.Cores && !p.Cards:
+		return errors.New("cluster-agent: kubernetes: prometheus: cores are asked for of jobs whose cards are: set cards, too")
+	case !p.Cards && !p.Use && p.Site == "":
+		return errors.New("cluster-agent: kubernetes: prometheus: nothing is asked of it: set cards, use or site")
+	}
+	table := c.Power
+	if p.Cards {
+		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.Slice, error) {
+			m, err := p.meter()
+			if err != nil {
+				return nil, err
+			}
+			return p.draw(ctx, m, table, l, promenergy.Run{Namespace: space, Pods: pods, Cards: l.Job.GPUs, Since: since, Until: until})
+		}
+	}
+	if p.Use {
+		c.Use = func(ctx context.Context, space string, pods []string, since, until protocol.Time) (protocol.Use, error) {
+			m, err := p.meter()
+			if err != nil {
+				return protocol.Use{}, err
+			}
+			return m.Use(ctx, promenergy.Run{Namespace: space, Pods: pods, Since: since, Until: until})
+		}
+	}
+	if p.Site != "" {
+		c.Hour = func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
+			m, err := p.meter()
+			if err != nil {
+				return 0, err
+			}
+			return m.Hour(ctx, hour)
+		}
+	}
+	return nil
+}
+
+// draw is what cards and cores of a job drew.
+func (p promConfig) draw(ctx context.Context, m *promenergy.Meter, table power.Table, l protocol.Launch, r promenergy.Run) ([]protocol.Slice, error) {
+	if l.Job.Share < 1000 {
+		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
+	}
+	g, _ := table.Lookup(l.Model)
+	r.Idle = g.Idle
+	draw, err := m.Cards(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cores := kube.Planned(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
+	if p.Cores {
+		if cores, err = m.Cores(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	all := podenergy.Tally{Drew: draw}
+	for _, s := range cores {
+		all.Add(s.Hour, s.Hour, s.Energy)
+	}
+	return all.Drew, nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/advisor"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/internal/daemon"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// modelConfig names a language model that may choose among offers which cost
+// nearly the same. Without a URL there is none.
+type modelConfig struct {
+	URL     string  `yaml:"url"`
+	Name    string  `yaml:"name"`
+	API     string  `yaml:"api"`
+	KeyFile string  `yaml:"key_file"`
+	Wait    span    `yaml:"wait"`
+	Leeway  float64 `yaml:"leeway"`
+	Notes   string  `yaml:"notes"`
+	Calls   int     `yaml:"calls"`
+	Tokens  int     `yaml:"tokens"`
+}
+
+// modelKey is the environment variable that may hold the model's key.
+const modelKey = prefix + "MODEL_KEY"
+
+// under makes paths those beside the configuration.
+func (c modelConfig) under(dir string) modelConfig {
+	c.KeyFile, c.Notes = daemon.Under(dir, c.KeyFile), daemon.Under(dir, c.Notes)
+	return c
+}
+
+// open returns the advice of the market and who gives it; nil if nobody does. He tells
+// log why he gives none.
+func (c modelConfig) open(log *slog.Logger) (market.Advice, func(context.Context, bus.Port, uint32) error, error) {
+	if c.URL == "" {
+		return market.Advice{}, nil, nil
+	}
+	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // no round opens meanwhile
+		return market.Advice{}, nil, fmt.Errorf("model: wait: %v: want 1ms to 10m", w)
+	}
+	key, err := llm.ReadKey(c.KeyFile, os.Getenv(modelKey))
+	if err != nil {
+		return market.Advice{}, nil, fmt.Errorf("model: key_file: %w", err)
+	}
+	limit := llm.Limit{Calls: c.Calls, Tokens: c.Tokens}
+	if limit.Calls == 0 {
+		limit.Calls = 600
+	}
+	if limit.Tokens == 0 {
+		limit.Tokens = 1_000_000
+	}
+	model, err := llm.Open(llm.Config{API: llm.API(c.API), URL: c.URL, Model: c.Name, Key: key, Hourly: limit})
+	if err != nil {
+		return market.Advice{}, nil, fmt.Errorf("model: %w", err)
+	}
+	if c.Leeway == 0 {
+		c.Leeway = 1
+	}
+	a := market.Advice{Ease: protocol.Milli(c.Leeway*10 + 0.5), Budget: time.Duration(c.Wait)}
+	if c.Notes != "" {
+		f, err := os.Open(filepath.Clean(c.Notes))
+		if err != nil {
+			return a, nil, fmt.Errorf("model: notes: %w", err)
+		}
+		defer f.Close()
+		if a.Notes, err = advisor.ReadNotes(f, nil); err != nil {
+			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
+		}
+		if err := advisor.CheckLive(a.Notes); err != nil {
+			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
+		}
+	}
+	judge := advisor.NewJudge(model, time.Now).Log(log)
+	return a, func(ctx context.Context, port bus.Port, life uint32) error {
+		return judge.Serve(ctx, port, bus.Clock{}, life)
+	}, nil
+}

@@ -1,0 +1,166 @@
+package advisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Judge puts the market's questions to a model.
+type Judge struct {
+	model Model
+	now   func() time.Time
+	log   *slog.Logger // nil is silence
+
+	mu   sync.Mutex
+	last string // why there was no verdict, as it was logged
+	said time.Time
+}
+
+// NewJudge returns a judge that asks model; now is the clock by which it
+// measures how long a model took.
+func NewJudge(model Model, now func() time.Time) *Judge { return &Judge{model: model, now: now} }
+
+// Log has it said why a model gives no verdict, when that changes and once a minute.
+func (j *Judge) Log(to *slog.Logger) *Judge {
+	j.log = to
+	return j
+}
+
+// tell says why there is no verdict. What a server says of it is not repeated: it may
+// be anything, as what it was asked.
+func (j *Judge) tell(fault protocol.Code, err error) {
+	if j.log == nil {
+		return
+	}
+	why := ""
+	if e := (*llm.Error)(nil); errors.As(err, &e) {
+		why = string(e.Fault)
+		if e.Status != 0 {
+			why += fmt.Sprintf(" %d", e.Status)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if text := string(fault) + why; text != j.last || j.now().Sub(j.said) >= time.Minute {
+		j.last, j.said = text, j.now()
+		j.log.Warn("the model gives no verdict; the rule decides", "fault", string(fault), "why", why)
+	}
+}
+
+// Answer asks the model twice at once, in opposite orders, and returns within
+// wait whatever the model does.
+func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration) protocol.Answer {
+	a := protocol.Answer{Round: ask.Round, Job: ask.Job, Model: j.model.Name()}
+	if len(ask.Choices) < 2 {
+		a.Fault = protocol.Invalid
+		return a
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	first, second := question(ask, false), question(ask, true)
+	sum := sha256.Sum256(fmt.Append(nil, first.System, "\n", first.User, "\n", string(first.Schema)))
+	a.Prompt = hex.EncodeToString(sum[:])
+	began := j.now()
+	one, two := j.put(ctx, first), j.put(ctx, second)
+	for _, c := range []chan said{one, two} {
+		s := said{err: context.DeadlineExceeded}
+		select {
+		case s = <-c:
+			if end, _ := ctx.Deadline(); !time.Now().Before(end) { // both may have come while nobody looked
+				s.err = context.DeadlineExceeded
+			}
+		case <-ctx.Done():
+		}
+		pick, fault := s.read(ask)
+		a.Tokens += s.reply.In + s.reply.Out
+		if fault != "" {
+			a.Fault, a.Picks = fault, nil
+			j.tell(fault, s.err)
+			break
+		}
+		a.Picks = append(a.Picks, pick)
+	}
+	a.Took = j.now().Sub(began).Truncate(time.Millisecond)
+	return a
+}
+
+// said is what a model said to one prompt.
+type said struct {
+	reply llm.Reply
+	err   error
+}
+
+func (j *Judge) put(ctx context.Context, p llm.Prompt) chan said {
+	c := make(chan said, 1) // a model that answers too late must not wait for a reader
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				c <- said{err: fmt.Errorf("advise: the model panicked: %v", v)}
+			}
+		}()
+		r, err := j.model.Ask(ctx, p)
+		c <- said{r, err}
+	}()
+	return c
+}
+
+func (s said) read(ask protocol.Ask) (protocol.Pick, protocol.Code) {
+	switch {
+	case s.err == nil:
+		return verdict(s.reply.Text, ask)
+	case errors.Is(s.err, context.DeadlineExceeded), errors.Is(s.err, context.Canceled), errors.Is(s.err, &llm.Error{Fault: llm.Late}):
+		return protocol.Pick{}, protocol.Late
+	case errors.Is(s.err, &llm.Error{Fault: llm.OverBudget}):
+		return protocol.Pick{}, protocol.OverBudget
+	}
+	return protocol.Pick{}, protocol.Failed
+}
+
+// Serve answers what is asked at a port until ctx or the port ends, and returns
+// why. Questions are answered side by side; it closes the port. Life counts how
+// often a judge was begun in this federation.
+func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life uint32) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var open sync.WaitGroup
+	defer func() {
+		cancel()
+		open.Wait()
+		_ = port.Close() // it is over either way
+	}()
+	var mu sync.Mutex // numbers are said in their order
+	mouth := protocol.Mouth{Who: protocol.Judge, Life: life}
+	ears := new(protocol.Ears)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case m, ok := <-port.Heard():
+			if !ok {
+				if err := port.Close(); err != nil {
+					return err
+				}
+				return bus.ErrClosed
+			}
+			ask, is := m.Body.(protocol.Ask)
+			if !is || m.From != protocol.Coordinator || !ears.New(m) {
+				continue
+			}
+			open.Go(func() {
+				a := j.Answer(ctx, ask, clock.Until(ask.Until))
+				mu.Lock()
+				defer mu.Unlock()
+				_ = port.Say(ctx, mouth.Say(clock.Now(), protocol.Coordinator, a)) // a port that fails closes Heard
+			})
+		}
+	}
+}

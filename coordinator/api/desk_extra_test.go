@@ -1,0 +1,141 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestAJobFileIsReadInItsUnits(t *testing.T) {
+	o, err := ParseOrder("job.yaml", []byte(`id: train-7
+tenant: vision
+gpus: 1
+share: 0.5
+gpu_memory: 8
+cpu: 2.5
+memory: 16
+run: 1h30m
+within: 8h
+deferrable: true
+models: [A100]
+regions: [oslo]
+input: 1.5
+task: '{"kind": "Job"}'
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now protocol.Time = 1_649_851_200_000
+	s := o.at(now)
+	want := protocol.Job{
+		ID: "train-7", Tenant: "vision", GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 2500, Memory: 16384, Models: []string{"A100"},
+		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Deferrable: true,
+	}
+	if !reflect.DeepEqual(s, protocol.Submit{Job: want, Task: `{"kind": "Job"}`}) || s.Job.Check() != "" {
+		t.Errorf("read %+v", s)
+	}
+}
+
+func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"gpus: 1\n":                            "add run, within or deadline",
+		"run: 1h\ngpu: 1\n":                    "job.yaml:2: gpu: unknown key",
+		"run: soon\n":                          "a time span such as",
+		"run: 1h\nwithin: 1h\ndeadline: x\n":   "keep one",
+		"run: 1h\ndeadline: tomorrow\n":        "want a time as",
+		"id: a b\nrun: 1h\n":                   "is \"a b\"",
+		"id: a\ngpus: 2\nshare: 0.5\nrun: 1h":  "several GPUs are held whole",
+		"id: a\ncpu: 1\nrun: 1000h\n":          "want 1s..720h",
+		"id: a\nrun: 1h\n":                     "needs some",
+		"id: a\ncpu: 1\nrun: 1h\n---\nid: b\n": "job.yaml:4: a second document",
+		"id: a\ncpu: 1\nrun: 1h\ntask: " + strings.Repeat("ä", 40_000): "job.yaml:4: task: is 80000 bytes long",
+		"[": "correct the YAML",
+	} {
+		if _, err := ParseOrder("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want an error with %q", text, err, want)
+		}
+	}
+}
+
+func TestOnlyThisMachineIsServedUnderItsOwnName(t *testing.T) {
+	h := New().Handler()
+	for _, c := range []struct {
+		host, from string
+		want       int
+	}{
+		{"127.0.0.1:7480", "127.0.0.1:5000", http.StatusOK}, {"localhost:7480", "[::1]:5000", http.StatusOK},
+		{"evil.example", "127.0.0.1:5000", http.StatusForbidden}, {"127.0.0.1:7480", "10.0.0.7:5000", http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Host, r.RemoteAddr = c.host, c.from
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%s asks %s: %d, want %d", c.from, c.host, w.Code, c.want)
+		}
+	}
+	// A page elsewhere cannot have a browser submit.
+	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader("x"))
+	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+		t.Errorf("another origin: %d", w.Code)
+	}
+}
+
+func TestAFileOfPeopleNamesEachOnce(t *testing.T) {
+	_, ada, err := NewPerson("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(name, hash string) string {
+		return `[{"name": "ada", "token_sha256": "` + ada.SHA256 + `"}, {"name": "` + name + `", "token_sha256": "` + hash + `"}]`
+	}
+	other := strings.Repeat("0a", 32)
+	if all, err := ReadPeople("p.json", []byte(text("ben", other))); err != nil || len(all) != 2 || all[0] != ada {
+		t.Errorf("read %+v, %v", all, err)
+	}
+	for _, bad := range []string{"", "{}", text("ada", other), text("ben", ada.SHA256), text("ben", strings.ToUpper(ada.SHA256)), text("ben", "0a"), text("", other), text("b\u001b", other), `[{"nmae": "x"}]`} {
+		if _, err := ReadPeople("p.json", []byte(bad)); err == nil || !strings.Contains(err.Error(), "p.json") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if _, _, err := NewPerson("a\nb"); err == nil {
+		t.Error("a name of two lines is a name")
+	}
+}
+
+func FuzzAJobFile(f *testing.F) {
+	f.Add("id: a\ngpus: 1\nrun: 1h\n")
+	f.Add("run: 1h\nwithin: 1s\nshare: 1e-9\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := ParseOrder("job.yaml", []byte(text))
+		if err == nil && o.ID() != "" && o.deadline == 0 && o.at(1).Job.Check() != "" {
+			t.Errorf("read a job that no market takes: %s", o.at(1).Job.Check())
+		}
+	})
+}
+
+func TestAJobNeedNotSayHowLongItRuns(t *testing.T) {
+	for text, want := range map[string]struct {
+		image string
+		run   time.Duration
+	}{
+		"gpus: 1\ncpu: 1\nwithin: 8h\n": {"", 0},
+		"gpus: 1\ncpu: 1\nrun: 1h\n":    {"", time.Hour},
+		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: '{\"kind\":\"Job\",\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"train:7\"}]}}}}'\n": {"train:7", 0},
+		"gpus: 1\ncpu: 1\nwithin: 8h\nimage: mine\ntask: '{\"image\":\"other\"}'\n":                                                                              {"mine", 0},
+		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: sleep 5\n":                                                                                                           {"", 0},
+	} {
+		o, err := ParseOrder("job.yaml", []byte(text))
+		j := o.Named("x").at(1).Job
+		if err != nil || j.Run != want.run || j.Image != want.image || j.Check() != "" {
+			t.Errorf("%q is read as %+v, %v (%s); want image %q, run %v", text, j, err, j.Check(), want.image, want.run)
+		}
+	}
+}

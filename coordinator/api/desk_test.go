@@ -1,0 +1,146 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000
+
+// A window is a desk that leads, before a market that the test plays.
+type window struct {
+	*testing.T
+	desk   *Desk
+	market protocol.Mouth
+	now    protocol.Time
+}
+
+func newWindow(t *testing.T) *window {
+	w := &window{t, New(), protocol.Mouth{Who: protocol.Coordinator}, noon}
+	w.desk.Lead(1)
+	return w
+}
+
+// post asks, and has the market say something to what it hears.
+func (w *window) post(path, kind, text string, market func(heard protocol.Message) protocol.Body) (code int, answer string) {
+	w.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(text))
+	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+	r.Header.Set("Content-Type", kind)
+	out, done := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(done)
+		w.desk.Handler().ServeHTTP(out, r)
+	}()
+	for {
+		select {
+		case e := <-w.desk.Errands():
+			m := e.Hear(w.now)
+			w.desk.Told([]protocol.Message{m}, []protocol.Message{w.market.Say(w.now, m.From, market(m))})
+			e.Done(nil)
+		case <-done:
+			return out.Code, out.Body.String()
+		}
+	}
+}
+
+// A job that the market did not take is not on the board, or its submitter would
+// wait for it.
+func TestAJobThatTheMarketDidNotTakeIsNotShown(t *testing.T) {
+	w := newWindow(t)
+	train := protocol.Job{ID: "train", CPU: 1000, Arrival: noon, Deadline: noon + 1}
+	of := func(who protocol.Party) protocol.Message {
+		return (&protocol.Mouth{Who: who}).Say(noon, protocol.Coordinator, protocol.Submit{Job: train})
+	}
+	w.desk.Told([]protocol.Message{of("agent/oslo"), of("queue/oslo")}, nil)
+	w.desk.Told([]protocol.Message{of(protocol.Submitter)}, []protocol.Message{
+		w.market.Say(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.Closed}),
+	})
+	if j, ok := w.desk.find("train"); ok {
+		t.Errorf("it is shown as %+v", j)
+	}
+	w.desk.Told([]protocol.Message{of("agent/oslo"), of(protocol.Submitter)}, []protocol.Message{
+		w.market.Say(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.Taken}),
+	})
+	if _, ok := w.desk.find("train"); !ok {
+		t.Error("a job that was taken is not shown")
+	}
+}
+
+// The market knows ids for longer than the board does.
+func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
+	w := newWindow(t)
+	code, answer := w.post("/v1/jobs", "application/yaml", "id: train\ncpu: 1\nrun: 1h\n", func(protocol.Message) protocol.Body {
+		return protocol.Refuse{Job: "train", Why: protocol.Reason{Code: protocol.Duplicate}}
+	})
+	if code != http.StatusConflict || !strings.Contains(answer, "an id of its own") {
+		t.Errorf("%d %s; want 409", code, answer)
+	}
+}
+
+// Who did not hear that a job was refused, and submits it again, hears it then.
+func TestAJobThatWasRefusedIsRefusedAgain(t *testing.T) {
+	w := newWindow(t)
+	for _, market := range []protocol.Body{
+		protocol.Refuse{Job: "train", Why: protocol.Reason{Code: protocol.Malformed, Note: "deadline: is over"}},
+		protocol.Confirm{Job: "train", Code: protocol.Closed},
+	} {
+		code, answer := w.post("/v1/jobs", "application/yaml", "id: train\ncpu: 1\nrun: 1h\n", func(protocol.Message) protocol.Body { return market })
+		if code != http.StatusUnprocessableEntity || !strings.Contains(answer, "deadline: is over") {
+			t.Errorf("%d %s; want 422 and why", code, answer)
+		}
+	}
+}
+
+// A job is the same if it runs the same.
+func TestAnotherTaskUnderTheSameIDIsAConflict(t *testing.T) {
+	w := newWindow(t)
+	taken := func(m protocol.Message) protocol.Body {
+		return protocol.Confirm{Job: m.Body.(protocol.Submit).Job.ID, Code: protocol.Taken}
+	}
+	const job = "id: train\ncpu: 1\nrun: 1h\ntask: sleep 5\n"
+	for i, c := range []struct {
+		text string
+		want int
+	}{{job, http.StatusOK}, {job, http.StatusOK}, {strings.Replace(job, "sleep 5", "sleep 6", 1), http.StatusConflict}, {strings.Replace(job, "1h", "2h", 1), http.StatusConflict}} {
+		w.now = noon.Add(time.Duration(i) * time.Minute) // the same later is the same
+		if code, answer := w.post("/v1/jobs", "application/yaml", c.text, taken); code != c.want {
+			t.Errorf("%q: %d %s; want %d", c.text, code, answer, c.want)
+		}
+	}
+}
+
+// The market forgets a job a while after it ended. The same file is a new job then,
+// and so is another of its id.
+func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
+	w := newWindow(t)
+	code := protocol.Taken
+	answer := func(protocol.Message) protocol.Body {
+		if code == protocol.Duplicate {
+			return protocol.Refuse{Job: "train", Why: protocol.Reason{Code: code}}
+		}
+		return protocol.Confirm{Job: "train", Code: code}
+	}
+	const job, other = "id: train\ncpu: 1\nrun: 1h\n", "id: train\ncpu: 2\nrun: 1h\n"
+	for i, c := range []struct {
+		text  string
+		code  protocol.Code // that the market knows
+		want  int
+		state string
+	}{
+		{job, protocol.Taken, http.StatusOK, `"waiting"`},
+		{job, protocol.Duplicate, http.StatusOK, `"done"`}, {other, protocol.Duplicate, http.StatusConflict, "an id of its own"},
+		{job, protocol.Taken, http.StatusOK, `"waiting"`}, {other, protocol.Taken, http.StatusOK, `"waiting"`},
+	} {
+		w.now, code = noon.Add(time.Duration(i)*time.Hour), c.code
+		if code, text := w.post("/v1/jobs", "application/yaml", c.text, answer); code != c.want || !strings.Contains(text, c.state) {
+			t.Errorf("%d: %q: %d %s; want %d and %s", i, c.text, code, text, c.want, c.state)
+		}
+		w.desk.Told(nil, []protocol.Message{w.market.Say(w.now, "", protocol.Settled{Job: "train"})})
+	}
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/internal/yamlschema"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// JobSchema is the JSON schema of a job file, as published.
+//
+//go:embed job.schema.json
+var JobSchema []byte
+
+var jobFile = yamlschema.Kind{
+	By: "desk", What: "job", Docs: "docs/live.md", Schema: JobSchema,
+	Pattern: func(p string) string {
+		if strings.Contains(p, "ms|") || strings.Contains(p, "h|m|s") {
+			return "a time span such as 90s, 45m or 1h30m"
+		}
+		return ""
+	},
+}
+
+// jobSpec is a job file in its own words.
+type jobSpec struct {
+	ID         string   `yaml:"id"`
+	Tenant     string   `yaml:"tenant"`
+	Home       string   `yaml:"home"`
+	GPUs       int      `yaml:"gpus"`
+	Share      *float64 `yaml:"share"`
+	GPUMemory  float64  `yaml:"gpu_memory"`
+	CPU        float64  `yaml:"cpu"`
+	Memory     float64  `yaml:"memory"`
+	Models     []string `yaml:"models"`
+	Run        string   `yaml:"run"`
+	Within     string   `yaml:"within"`
+	Deadline   string   `yaml:"deadline"`
+	Deferrable bool     `yaml:"deferrable"`
+	Priority   int      `yaml:"priority"`
+	Regions    []string `yaml:"regions"`
+	Input      float64  `yaml:"input"`
+	Image      string   `yaml:"image"`
+	Task       string   `yaml:"task"`
+}
+
+// An Order is a job that somebody asks for. When it arrives and is due depends
+// on when it is submitted.
+type Order struct {
+	job      protocol.Job
+	task     protocol.Task
+	within   time.Duration
+	deadline protocol.Time
+}
+
+// ID returns the job's id; "" if the file names none.
+func (o Order) ID() protocol.JobID { return o.job.ID }
+
+// Named returns o under another id.
+func (o Order) Named(id protocol.JobID) Order {
+	o.job.ID = id
+	return o
+}
+
+// usual is how much longer than it runs a job may take if its file does not say.
+const usual = 4
+
+// ParseOrder reads a job file, YAML or JSON. Errors name the file, the line and
+// what to do.
+func ParseOrder(file string, text []byte) (Order, error) {
+	p, err := jobFile.Read(file, text)
+	if err != nil {
+		return Order{}, err
+	}
+	var s jobSpec
+	if err := p.Decode(&s); err != nil {
+		return Order{}, err
+	}
+	o := Order{task: protocol.Task(s.Task), job: protocol.Job{
+		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models, Deferrable: s.Deferrable,
+		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
+		GPUMemory: gib(s.GPUMemory), Memory: gib(s.Memory), Input: gib(s.Input),
+	}}
+	if s.GPUs > 0 {
+		o.job.Share = 1000
+	}
+	if s.Share != nil {
+		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
+	}
+	at := func(key, format string, args ...any) error { return p.Fault([]string{key}, format, args...) }
+	if n := len(s.Task); n > protocol.MaxText { // the schema counts letters
+		return Order{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
+	}
+	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
+		return Order{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
+	}
+	if o.job.Image == "" {
+		o.job.Image = image(o.task)
+	}
+	switch {
+	case s.Run == "" && s.Within == "" && s.Deadline == "":
+		return Order{}, p.Fault(nil, "it says neither how long it runs nor by when it is to be done: add run, within or deadline")
+	case s.Within != "" && s.Deadline != "":
+		return Order{}, at("within", "stands beside deadline: keep one")
+	case s.Within != "":
+		if o.within, err = time.ParseDuration(s.Within); err != nil {
+			return Order{}, at("within", "is %q: want a time span such as 8h", s.Within)
+		}
+	case s.Deadline != "":
+		t, err := time.Parse(time.RFC3339, s.Deadline)
+		if err != nil {
+			return Order{}, at("deadline", "is %q: want a time as 2026-11-21T18:00:00Z, or use within", s.Deadline)
+		}
+		o.deadline = protocol.At(t)
+	default:
+		o.within = usual * o.job.Run
+	}
+	if bad := o.at(1).Job.Check(); bad != "" && s.ID != "" && o.deadline == 0 {
+		key, _, _ := strings.Cut(bad, ":")
+		return Order{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
+	}
+	return o, nil
+}
+
+// image returns what a task runs, as far as it says so: the first image in it.
+func image(t protocol.Task) string {
+	var doc any
+	if json.Unmarshal([]byte(t), &doc) != nil {
+		return ""
+	}
+	for level := []any{doc}; len(level) > 0; {
+		var next []any
+		for _, v := range level {
+			switch v := v.(type) {
+			case []any:
+				next = append(next, v...)
+			case map[string]any:
+				if s, ok := v["image"].(string); ok && s != "" {
+					return s[:min(len(s), 512)]
+				}
+				for _, key := range slices.Sorted(maps.Keys(v)) {
+					next = append(next, v[key])
+				}
+			}
+		}
+		level = next
+	}
+	return ""
+}
+
+func gib(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }
+
+// at returns what is submitted at now.
+func (o Order) at(now protocol.Time) protocol.Submit {
+	j := o.job
+	j.Arrival, j.Deadline = now, o.deadline
+	if j.Deadline == 0 {
+		j.Deadline = now.Add(o.within)
+	}
+	return protocol.Submit{Job: j, Task: o.task}
+}

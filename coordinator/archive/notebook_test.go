@@ -1,0 +1,234 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
+	t.Helper()
+	n, err := Open(folder, time.Unix(1_773_187_200, 0), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// read returns the first so many messages of a notebook.
+func read(t *testing.T, n *Notebook, want int) (all []protocol.Message) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	if want == 0 {
+		stop()
+	}
+	_ = n.Read(ctx, 0, func(m protocol.Message) error {
+		if all = append(all, m); len(all) == want {
+			stop()
+		}
+		return nil
+	})
+	return all
+}
+
+func same(t *testing.T, got, want []protocol.Message) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d messages; want %d", len(got), len(want))
+	}
+	for i := range want {
+		a, _ := protocol.Encode(got[i])
+		b, _ := protocol.Encode(want[i])
+		if !bytes.Equal(a, b) {
+			t.Fatalf("message %d is %+v; want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// After a restart, also one that cut the last ledger off, a reader finds what was
+// said before at the same positions.
+func TestARestartFindsWhatWasSaid(t *testing.T) {
+	day, folder := timelinetest.Day(10, 10*time.Minute), t.TempDir()
+	var log bytes.Buffer
+	n := open(t, folder, &log)
+	n.Told(day[:20], day[20:30])
+	same(t, read(t, n, 30), day[:30])
+	n.mu.Lock()
+	n.write((*wal.Writer).Flush) // and then the power goes: no end is written
+	n.mu.Unlock()
+	close(n.ended)
+
+	n = open(t, folder, &log)
+	n.Told(day[30:40], nil)
+	same(t, read(t, n, 40), day[:40])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	n = open(t, folder, &log)
+	n.Told(nil, day[40:50])
+	same(t, read(t, n, 50), day[:50])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := filepath.Glob(filepath.Join(folder, "*.ledger")); len(all) != 3 || log.Len() != 0 {
+		t.Errorf("%d ledgers, and the log says %q; want 3 and nothing", len(all), log.String())
+	}
+}
+
+// Older ledgers may be moved away, and a folder be called anything: what is left
+// stays in its order.
+func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
+	day, folder := timelinetest.Day(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
+	for i := range 4 {
+		n := open(t, folder, new(bytes.Buffer))
+		n.Told(day[10*i:10*i+10], nil)
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			all, err := os.ReadDir(folder)
+			for _, old := range all[:min(2, len(all))] {
+				err = errors.Join(err, os.Remove(filepath.Join(folder, old.Name())))
+			}
+			if err != nil || len(all) != 3 {
+				t.Fatalf("%d ledgers: %v; want 3", len(all), err)
+			}
+		}
+	}
+	n := open(t, folder, new(bytes.Buffer))
+	same(t, read(t, n, 20), day[20:40])
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutAFolderNothingIsWritten(t *testing.T) {
+	day := timelinetest.Day(4, 10*time.Minute)
+	n := open(t, "", new(bytes.Buffer))
+	n.Told(day[:5], day[5:9])
+	same(t, read(t, n, 9), day[:9])
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A full disk is told, and the page goes on.
+func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
+	day := timelinetest.Day(4, 10*time.Minute)
+	var log bytes.Buffer
+	n := open(t, t.TempDir(), &log)
+	n.mu.Lock()
+	n.write(func(b *wal.Writer) error { return b.Close() })
+	n.write(func(*wal.Writer) error { return os.ErrInvalid })
+	n.mu.Unlock()
+	n.Told(day[:3], nil)
+	same(t, read(t, n, 3), day[:3])
+	if !strings.Contains(log.String(), "written no more") {
+		t.Errorf("the log says %q", log.String())
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
+	folder := t.TempDir()
+	var log bytes.Buffer
+	n := open(t, folder, &log)
+	n.Told(timelinetest.Day(4, 10*time.Minute)[:9], nil)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := filepath.Glob(filepath.Join(folder, "*.ledger"))
+	raw, err := os.ReadFile(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(all[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, folder, &log)
+	defer n.Close()
+	if err := n.Read(context.Background(), 0, func(protocol.Message) error { return nil }); err == nil {
+		t.Error("a ledger that was changed is read as if it were whole")
+	}
+}
+
+// A notebook says in which order its coordinator heard, and begins each life with
+// the facts that it began from: those of a life of another coordinator, too, and
+// those that a crash cut off.
+func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
+	day, folder := timelinetest.Day(4, 10*time.Minute), t.TempDir()
+	n := open(t, folder, new(bytes.Buffer))
+	if err := n.Begin(7, 1, nil, market.Config{Lease: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	n.Took(8, &day[0])
+	n.Took(9, nil)
+	n.Told(day[:1], nil)
+	n.Told(nil, day[1:2])
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, folder, new(bytes.Buffer))
+	defer n.Close()
+	var books []protocol.Step
+	for i := range 5 { // a summary has them in another order
+		n.Restored(day[4-i])
+	}
+	for range 2*atOnce + 1 {
+		books = append(books, protocol.Step{From: day[0].From, Seq: day[0].Seq})
+	}
+	if err := n.Begin(20, 3, books, market.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	var heard []protocol.Heard
+	for _, m := range read(t, n, 12) {
+		kinds = append(kinds, m.Kind())
+		if h, ok := m.Body.(protocol.Heard); ok {
+			heard = append(heard, h)
+		}
+	}
+	if want := "heard hello heard " + day[1].Kind(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
+		t.Errorf("written: %v; want %s first", kinds, want)
+	}
+	n = open(t, t.TempDir(), new(bytes.Buffer))
+	defer n.Close()
+	for i := range 20 {
+		n.Restored(day[19-i])
+	}
+	if err := n.Begin(20, 3, nil, market.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if all := read(t, n, 21); len(all) != 21 {
+		t.Errorf("%d of 20 facts are written", len(all)-1)
+	}
+	if h := heard[0]; h.Life != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
+		t.Errorf("the first life begins with %+v", h)
+	}
+	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Step{At: 9}) {
+		t.Errorf("it took %+v", h.Steps)
+	}
+	if heard = heard[2:]; len(heard) != 3 || heard[0].Life != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
+		t.Errorf("the third life begins with %d notes", len(heard))
+	}
+}

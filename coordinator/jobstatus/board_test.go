@@ -1,0 +1,161 @@
+package jobstatus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000
+
+// told returns a board after what was said, one second after the other.
+func told(said ...func(at protocol.Time) protocol.Message) *Board {
+	b := new(Board)
+	for i, s := range said {
+		b.Add(s(noon.Add(time.Duration(i) * time.Second)))
+	}
+	return b
+}
+
+var seq uint64
+
+func say(from, to protocol.Party, body protocol.Body) func(protocol.Time) protocol.Message {
+	return func(at protocol.Time) protocol.Message {
+		seq++
+		return protocol.Message{Version: 1, At: at, From: from, Seq: seq, To: to, Body: body}
+	}
+}
+
+const oslo = protocol.Party("agent/oslo")
+
+func way() []func(protocol.Time) protocol.Message {
+	o := protocol.Option{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000}
+	return []func(protocol.Time) protocol.Message{
+		say(oslo, protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", GPUs: 4}}}),
+		say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "a", GPUs: 1, Arrival: noon, Run: time.Hour}}),
+		say(protocol.Coordinator, "", protocol.Call{Round: 1, Jobs: []protocol.Job{{ID: "a"}}}),
+		say(oslo, protocol.Coordinator, protocol.Offer{Round: 1, Room: []protocol.Room{{From: noon, Slot: time.Hour, Free: []protocol.Milli{2500}}},
+			Grid: protocol.Outlook{Price: []protocol.Microdollars{55_000}, Carbon: []protocol.Milligrams{28_000}, PUE: []protocol.Milli{1200}}}),
+		say(protocol.Coordinator, oslo, protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: o}),
+		say(oslo, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: noon}),
+		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Started: noon, Ended: noon.Add(time.Hour)}),
+		say(protocol.Coordinator, "", protocol.Settled{Job: "a", Site: "oslo", Counted: protocol.Bill{Energy: 7_200_000_000, Finish: noon.Add(time.Hour)}, Late: true}),
+	}
+}
+
+func TestACancelledJobSaysSo(t *testing.T) {
+	for _, who := range []protocol.Party{protocol.Coordinator, protocol.Desk, "agent/bern"} {
+		to := oslo
+		if who != protocol.Coordinator {
+			to = protocol.Coordinator
+		}
+		all := append(way()[:6], say(who, to, protocol.Cancel{Job: "a", Epoch: 1}))
+		b := told(append(all, way()[6:]...)...)
+		j, _ := b.Job("a")
+		if cancelled := j.Why == string(protocol.Cancelled); j.State != Done || cancelled != (who != "agent/bern") {
+			t.Errorf("cancelled by %s, a job is %+v", who, j)
+		}
+	}
+}
+
+// Another site has it since its own was said to be gone; that one is back, and is told
+// to stop what it had.
+func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
+	bern := protocol.Party("agent/bern")
+	b := told(append(way()[:6],
+		say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
+		say(bern, protocol.Coordinator, protocol.Hello{Site: "bern"}),
+		say(protocol.Coordinator, bern, protocol.Award{Round: 1, Job: "a", Epoch: 2}),
+		say(bern, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 2}),
+		say(protocol.Coordinator, oslo, protocol.Cancel{Job: "a", Epoch: 1}))...)
+	if j, _ := b.Job("a"); j.State != Placed || j.Site != "bern" {
+		t.Errorf("it runs at bern, and is shown as %+v", j)
+	}
+}
+
+// The lease of an award ended, and the job was held; then its site was heard after
+// all. The market takes that as long as it has not sold the job again.
+func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
+	for name, plan := range map[string]string{"no plan": "", "a plan at another": "bern", "a plan at the same": "oslo"} {
+		w := way()
+		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
+		b := told(append(held, w[5])...)
+		if j, _ := b.Job("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.Sites()[0].Placed != 1 {
+			t.Errorf("%s: shown as %+v, at %+v", name, j, b.Sites())
+		}
+		declined := append(held, say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}))
+		b = told(append(declined, w[5])...)
+		if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 {
+			t.Errorf("%s: given back, and shown as %+v", name, j)
+		}
+	}
+}
+
+// The market does not hear that a site is drained which was said to be gone: that comes
+// back as any other.
+func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
+	b := told(append(way()[:1], say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
+		say(protocol.Desk, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
+	if s := b.Sites()[0]; s.Drained || s.Gone {
+		t.Errorf("back, it is shown as %+v", s)
+	}
+}
+
+func TestAPausedJobWaitsAgain(t *testing.T) {
+	b := told(append(way()[:6],
+		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),
+		say(protocol.Coordinator, "", protocol.Settled{Job: "a", Site: "oslo", Part: true}))...)
+	if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 0 {
+		t.Errorf("a paused job is %+v, at %+v", j, b.Sites())
+	}
+}
+
+func TestAJobIsSeenOnItsWay(t *testing.T) {
+	for n, want := range map[int]State{2: Waiting, 3: Waiting, 5: Awarded, 6: Placed, 7: Placed, 8: Done} {
+		b := told(way()[:n]...)
+		j, ok := b.Job("a")
+		placed := b.Sites()[0].Placed
+		if !ok || j.State != want || (placed == 1) != (want == Placed) {
+			t.Errorf("after %d messages: %+v, %d placed; want %s", n, j, placed, want)
+		}
+	}
+	b := told(way()...)
+	if j, _ := b.Job("a"); j.Energy != 2 || !j.Late || j.Rounds != 1 || j.Model != "V100" {
+		t.Errorf("in the end: %+v", j)
+	}
+	if s := b.Sites()[0]; s.Free != 2.5 || s.Price != 55 || s.Carbon != 28 || s.PUE != 1.2 || s.Done != 1 || s.GPUs != 4 {
+		t.Errorf("its site: %+v", s)
+	}
+	if r := b.Rounds()[0]; r.Jobs != 1 || r.Offers != 1 || r.Awards != 1 {
+		t.Errorf("its round: %+v", r)
+	}
+}
+
+func TestWhatIsSaidByOthersOrTwiceChangesNothing(t *testing.T) {
+	w := way()
+	b := told(append(w,
+		say("agent/bern", protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1}),
+		say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}),
+		say(protocol.Coordinator, "submitter", protocol.Refuse{Job: "a"}),
+		w[7],
+	)...)
+	if j, _ := b.Job("a"); j.State != Done || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 1 {
+		t.Errorf("%+v, %+v", j, b.Sites())
+	}
+}
+
+// The board of a market that has run a million jobs is as large as that of one
+// that has run ten thousand.
+func TestTheBoardForgetsWhatIsLongOver(t *testing.T) {
+	b := new(Board)
+	for i := range 3 * mostEnded {
+		id := protocol.JobID(noon.Add(time.Duration(i) * time.Millisecond).String())
+		b.Add(say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: id}})(noon))
+		b.Add(say(protocol.Coordinator, "", protocol.Call{Round: uint64(i)})(noon))
+		b.Add(say(protocol.Coordinator, "submitter", protocol.Refuse{Job: id})(noon))
+	}
+	if n, r := len(b.Jobs()), len(b.Rounds()); n != mostEnded || r > mostRounds {
+		t.Errorf("%d jobs and %d rounds are kept", n, r)
+	}
+}

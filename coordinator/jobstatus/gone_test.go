@@ -1,0 +1,18 @@
+package jobstatus
+
+import (
+	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A site that was said to be gone is begun anew when it greets: also by the market,
+// which sells to it again.
+func TestASiteThatIsBackIsNotDrained(t *testing.T) {
+	w := way()
+	b := told(w[0], say(protocol.Desk, protocol.Coordinator, protocol.Drain{Site: "oslo"}),
+		say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}), w[0])
+	if s := b.Sites()[0]; s.Drained || s.Gone {
+		t.Errorf("shown as %+v", s)
+	}
+}

@@ -1,0 +1,21 @@
+package jobstatus
+
+import (
+	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Anybody may tell a coordinator anything. Only what he may say is shown.
+func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
+	bern := protocol.Party("agent/bern")
+	for _, lie := range []protocol.Body{
+		protocol.Refuse{Job: "a"}, protocol.Settled{Job: "a", Site: "oslo"}, protocol.Hold{Job: "a"}, protocol.Call{Round: 9},
+		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: protocol.Job{ID: "b"}}, protocol.Hello{Site: "oslo"},
+	} {
+		b := told(append(way()[:6], say(bern, protocol.Coordinator, lie))...)
+		if j, _ := b.Job("a"); j.State != Placed || len(b.Jobs()) != 1 || len(b.Rounds()) != 1 || b.Sites()[0].GPUs != 4 {
+			t.Errorf("after %T of a site: %+v, %+v", lie, b.Jobs(), b.Sites())
+		}
+	}
+}

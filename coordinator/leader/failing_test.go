@@ -1,0 +1,189 @@
+package leader_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/eventlog"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/leader"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/snapshot"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A counter is a scribe that counts what it is handed.
+type counter struct{ restored, begun int }
+
+func (c *counter) Restored(protocol.Message) { c.restored++ }
+func (c *counter) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error {
+	c.begun++
+	return nil
+}
+func (c *counter) Took(protocol.Time, *protocol.Message) {}
+func (c *counter) Told(_, _ []protocol.Message)          {}
+
+// A term that fails after it has read the books begins nothing. It is tried again
+// and again, as long as it may take to mend them, and nobody keeps what it read.
+func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: held})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := b.Begin(t.Context(), func(protocol.Message) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	oslo := protocol.Mouth{Who: "agent/oslo"}
+	write := func() {
+		if err := term.Append(t.Context(), []protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Hello{Site: "oslo"})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if err := term.Condense(t.Context(), snapshot.New(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	write()
+	term.End()
+	conn, err := srv.Conn(protocol.Coordinator) // loses an entry that no summary covers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Request("$JS.API.STREAM.PURGE.GRIDBID", []byte(`{"seq": 4}`), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	log, scribe, done, over := make(lines, 1000), new(counter), make(chan error, 1), make(chan bool, 1000)
+	go func() {
+		done <- leader.Run(ctx, leader.Config{
+			Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe,
+			Books: eventlog.Config{Lease: 3 * time.Second}, Desk: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			Stood: func([]protocol.Message) { over <- true },
+		})
+	}()
+	for line := ""; !strings.Contains(line, "are gone, and no summary covers them"); {
+		line = <-log
+	}
+	for range 3 {
+		<-over
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if scribe.restored != 0 || scribe.begun != 0 {
+		t.Errorf("%d facts are restored for %d lives", scribe.restored, scribe.begun)
+	}
+}
+
+// What fails a term fails the next, five times a second for as long as a server is
+// away: that is said once.
+func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
+	hub, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	log, done, over := make(lines, 1000), make(chan error, 1), make(chan bool)
+	go func() {
+		done <- leader.Run(ctx, leader.Config{
+			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			Stood: func([]protocol.Message) { over <- true },
+		})
+	}()
+	for range 5 {
+		<-over
+	}
+	cancel()
+	for ended := false; !ended; {
+		select {
+		case <-over: // of a term that has begun meanwhile
+		case err := <-done:
+			ended = true
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n := len(log); n != 1 {
+		t.Errorf("%d lines, first %s", n, <-log)
+	}
+}
+
+// Whoever asks a coordinator that cannot reach its server is told that, and not that
+// another leads; and where another leads, that.
+func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
+	front := api.New()
+	run := func(hub *natsbus.Hub, stood func([]protocol.Message)) (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- leader.Run(ctx, leader.Config{
+				Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: front, Log: slog.New(slog.DiscardHandler), Stood: stood,
+			})
+		}()
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	away, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan bool, 1000)
+	end := run(away, func([]protocol.Message) { over <- true })
+	for range 2 {
+		<-over
+	}
+	for _, path := range []string{"/readyz", "/v1/jobs"} {
+		if code, text := look(front, path); code != http.StatusServiceUnavailable || !strings.Contains(text, "connect as coordinator") {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	end()
+
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	start(t, &srv.Hub, held).leads(t)
+	end = run(&srv.Hub, nil)
+	defer end()
+	for range 2400 { // two minutes, of a machine that is busy
+		if code, text := look(front, "/readyz"); code == http.StatusOK && strings.Contains(text, "standing by") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("it does not stand by")
+}
+
+// look asks a desk.
+func look(front *api.Desk, path string) (code int, text string) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+	w := httptest.NewRecorder()
+	front.Handler().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}

@@ -1,0 +1,77 @@
+package leader_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Where people are known, nobody confirms in another's name, and what loosens a
+// hard rule takes two tokens.
+func TestALooseningTakesTwoTokens(t *testing.T) {
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	ada, adaLine, err := api.NewPerson("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ben, benLine, err := api.NewPerson("ben")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, &srv.Hub, held)
+	c.desk.Know([]api.Person{adaLine, benLine})
+	c.leads(t)
+	ask := func(token, path, body string, want int) (text string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, c.http.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		raw, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != want {
+			t.Fatalf("%s %s: %d %s; want %d", path, body, answer.StatusCode, raw, want)
+		}
+		return string(raw)
+	}
+	forbid := `{"change": {"base": 0, "ops": [{"op": "add", "rule": {"kind": "forbid", "where": {"sites": ["oslo"]}}}]}, "said": "never run at oslo"`
+	ask("", "/v1/policy", forbid+"}", http.StatusUnauthorized)
+	ask("guess", "/v1/policy", forbid+"}", http.StatusUnauthorized)
+	ask(ada, "/v1/policy", forbid+`, "by": "ben"}`, http.StatusForbidden)
+	ask(ada, "/v1/policy", forbid+`, "second": "ben"}`, http.StatusForbidden)
+	var p protocol.Policy
+	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", forbid+"}", http.StatusOK)), &p); err != nil || p.By != "ada" || !p.Proved || len(p.Rules) != 1 {
+		t.Fatalf("in force: %+v, %v", p, err)
+	}
+	loosen := fmt.Sprintf(`{"change": {"base": 1, "ops": [{"op": "remove", "id": %q}]}, "said": "remove it"}`, p.Rules[0].ID)
+	var waiting api.Waiting
+	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", loosen, http.StatusAccepted)), &waiting); err != nil || waiting.By != "ada" || len(waiting.Told) != 1 {
+		t.Fatalf("waiting: %+v, %v", waiting, err)
+	}
+	at := "/v1/policy/waiting/" + waiting.ID
+	ask("", at, "", http.StatusUnauthorized)
+	ask(ada, at, "", http.StatusForbidden)
+	ask(ben, "/v1/policy/waiting/w-000000", "", http.StatusNotFound)
+	if err := json.Unmarshal([]byte(ask(ben, at, "", http.StatusOK)), &p); err != nil || p.By != "ada" || p.Second != "ben" || !p.Proved || p.Version != 2 {
+		t.Fatalf("in force: %+v, %v", p, err)
+	}
+	ask(ben, at, "", http.StatusNotFound)
+}

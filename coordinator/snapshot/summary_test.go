@@ -1,0 +1,378 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/snapshot"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const noon protocol.Time = 1_649_851_200_000
+
+var config = market.Config{Remember: 40 * time.Hour, Lease: time.Minute}
+
+// A town is a market and all who speak to it, who do this and that.
+type town struct {
+	market *market.Market
+	board  jobstatus.Board
+	dice   *rand.Rand
+	now    protocol.Time
+	mouths map[protocol.Party]*protocol.Mouth
+	facts  []protocol.Message
+	jobs   []protocol.Job
+	runs   []run
+}
+
+type run struct {
+	site  protocol.Party
+	award protocol.Award
+}
+
+func newTown(seed uint64, now protocol.Time) *town {
+	return &town{
+		market: market.New(config, auction.New(auction.Config{})), dice: rand.New(rand.NewPCG(seed, 1)), now: now,
+		mouths: make(map[protocol.Party]*protocol.Mouth),
+	}
+}
+
+func (w *town) say(who protocol.Party, b protocol.Body) []protocol.Message {
+	if w.mouths[who] == nil {
+		w.mouths[who] = &protocol.Mouth{Who: who}
+	}
+	return w.hear(w.market.Step(w.now, w.mouths[who].Say(w.now, protocol.Coordinator, b)))
+}
+
+func (w *town) tick() []protocol.Message {
+	w.now = max(w.now, w.market.Due())
+	return w.hear(w.market.Tick(w.now))
+}
+
+// hear answers what the market says, and returns all that it said.
+func (w *town) hear(ms []protocol.Message) []protocol.Message {
+	w.facts = append(w.facts, w.market.Facts()...)
+	all := ms
+	for _, m := range ms {
+		switch b := m.Body.(type) {
+		case protocol.Call:
+			for _, site := range []protocol.Party{"agent/bern", "agent/oslo"} {
+				if w.dice.IntN(10) > 0 {
+					all = append(all, w.say(site, w.offer(b))...)
+				}
+			}
+		case protocol.Award:
+			switch w.dice.IntN(8) {
+			case 0:
+				all = append(all, w.say(m.To, protocol.Decline{Job: b.Job, Epoch: b.Epoch})...)
+			case 1: // not heard of
+			default:
+				w.runs = append(w.runs, run{m.To, b})
+				all = append(all, w.say(m.To, protocol.Accept{Job: b.Job, Epoch: b.Epoch})...)
+			}
+		}
+	}
+	return all
+}
+
+func (w *town) offer(c protocol.Call) protocol.Offer {
+	o := protocol.Offer{Round: c.Round, Room: []protocol.Room{{
+		Model: "V100", From: w.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{200_000}, Total: 200_000,
+	}}}
+	for _, j := range c.Jobs {
+		m := protocol.Menu{Job: j.ID}
+		for range w.dice.IntN(3) {
+			start := w.now.Add(time.Duration(w.dice.IntN(2)*w.dice.IntN(90)) * time.Minute)
+			m.Options = append(m.Options, protocol.Option{Start: start, Finish: start.Add(time.Hour), Model: "V100", Money: 10_000, Energy: 1e9, Carbon: 50_000})
+		}
+		o.Jobs = append(o.Jobs, m)
+	}
+	return o
+}
+
+// live has a while pass.
+func (w *town) live(steps int) {
+	for _, site := range []string{"bern", "oslo"} {
+		w.say(protocol.Agent(site), protocol.Hello{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
+	}
+	for range steps {
+		switch w.dice.IntN(12) {
+		case 0, 1, 2, 3:
+			j := protocol.Job{
+				ID: protocol.JobID(fmt.Sprint("job-", len(w.jobs))), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
+				Arrival: w.now, Run: time.Hour, Deadline: w.now.Add(4 * time.Hour), Deferrable: w.dice.IntN(2) == 0,
+			}
+			if w.dice.IntN(20) == 0 {
+				j.Run = -1 // refused
+			}
+			w.jobs = append(w.jobs, j)
+			w.say(protocol.Submitter, protocol.Submit{Job: j})
+		case 4:
+			if len(w.jobs) > 0 && w.dice.IntN(10) == 0 {
+				w.say(protocol.Desk, protocol.Cancel{Job: w.jobs[w.dice.IntN(len(w.jobs))].ID})
+			}
+		case 5:
+			if w.dice.IntN(40) == 0 {
+				w.say("agent/bern", protocol.Hello{Site: "bern", Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
+			}
+			if w.dice.IntN(200) == 0 {
+				w.lose("bern")
+			}
+			if w.dice.IntN(100) == 0 {
+				w.say(protocol.Desk, protocol.Drain{Site: "bern", Over: w.dice.IntN(2) == 0})
+			}
+		case 6, 7, 8, 9:
+			if len(w.runs) > 0 {
+				i := w.dice.IntN(len(w.runs))
+				r := w.runs[i]
+				w.runs = append(w.runs[:i], w.runs[i+1:]...)
+				w.say(r.site, w.done(r))
+			}
+		default:
+			if due := w.market.Due(); due != 0 {
+				w.tick()
+			}
+		}
+	}
+}
+
+// lose has a site said to be gone. Half of its jobs will never be heard of again.
+func (w *town) lose(site string) {
+	w.say(protocol.Desk, protocol.Gone{Site: site, By: "ada"})
+	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.Agent(site) && w.dice.IntN(2) == 0 })
+}
+
+func (w *town) done(r run) protocol.Done {
+	e := protocol.Millijoules(8e8 + w.dice.Int64N(6e8))
+	return protocol.Done{
+		Job: r.award.Job, Epoch: r.award.Epoch, Started: w.now, Ended: w.now, Node: "n1", Devices: []int{0},
+		IT: e, Energy: e, Carbon: 40_000 + protocol.Milligrams(w.dice.IntN(40_000)), Money: 9_000 + protocol.Microdollars(w.dice.IntN(4_000)),
+	}
+}
+
+// again is a town whose market begins from facts, and in which the same will be
+// said as in any other of that seed.
+func (w *town) again(facts []protocol.Message) *town {
+	n := newTown(7, w.now.Add(time.Minute))
+	for _, m := range facts {
+		n.market.Restore(m)
+		n.board.Add(m)
+	}
+	n.market.Begin(9)
+	for who, m := range w.mouths {
+		n.mouths[who] = &protocol.Mouth{Who: who, Life: m.Life + 9}
+	}
+	n.jobs, n.runs = append(n.jobs, w.jobs...), append(n.runs, w.runs...)
+	return n
+}
+
+// epilogue has everybody say everything once more, and then live on.
+func (w *town) epilogue() (said []protocol.Message) {
+	for _, site := range []string{"bern", "oslo"} { // who is told what to stop
+		said = append(said, w.say(protocol.Agent(site), protocol.Hello{Site: site})...)
+	}
+	for i := range w.jobs {
+		j := w.jobs[i]
+		if i%5 == 0 {
+			j.Run++ // another job under a known id
+		}
+		said = append(said, w.say(protocol.Submitter, protocol.Submit{Job: j})...)
+	}
+	for _, r := range w.runs {
+		said = append(said, w.say(r.site, w.done(r))...)
+	}
+	for range 300 {
+		if w.market.Due() == 0 {
+			break
+		}
+		said = append(said, w.tick()...)
+	}
+	return said
+}
+
+func sum(parts ...[]protocol.Message) []protocol.Message {
+	s, last := snapshot.New(config.Remember), uint64(0)
+	for _, facts := range parts {
+		for _, m := range facts {
+			s.Add(m)
+		}
+		last++
+	}
+	return s.Messages(last)
+}
+
+// A market that was restored from a summary and the facts after it says, to
+// whatever is said, what one says that was restored from all facts. So does one
+// of a summary that was made of an older one.
+func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
+	for seed := range uint64(1) {
+		w := newTown(seed, noon)
+		w.live(40_000)
+		all := w.facts
+		one, two := len(all)/2, len(all)*9/10
+		whole := w.again(all)
+		say := whole.epilogue()
+		strays := 0
+		for _, m := range say {
+			if _, ok := m.Body.(protocol.Cancel); ok {
+				strays++
+			}
+		}
+		if strays < 20 {
+			t.Errorf("only %d jobs are left at a site that was gone", strays)
+		}
+		for name, facts := range map[string][]protocol.Message{
+			"a summary":                           sum(all),
+			"a summary, and what came after":      append(sum(all[:two]), all[two:]...),
+			"a summary of a summary and the rest": sum(sum(all[:one]), all[one:]),
+			"two summaries, and what came after":  append(sum(sum(all[:one]), all[one:two]), all[two:]...),
+		} {
+			if len(facts) >= len(all) {
+				t.Errorf("%s has %d facts, of %d", name, len(facts), len(all))
+			}
+			n := w.again(facts)
+			boards(t, name, &whole.board, &n.board)
+			if got := n.epilogue(); !reflect.DeepEqual(got, say) {
+				differ(t, name, got, say)
+			}
+			for _, a := range whole.market.Ledger().Accounts() {
+				if x, y := n.market.Ledger().Balance(a), whole.market.Ledger().Balance(a); x != y {
+					t.Errorf("%s: %s has %d, not %d", name, a, x, y)
+				}
+			}
+		}
+	}
+}
+
+func boards(t *testing.T, name string, want, got *jobstatus.Board) {
+	if !reflect.DeepEqual(got.Jobs(), want.Jobs()) || len(got.Jobs()) == 0 {
+		t.Errorf("%s: other jobs are on the board", name)
+	}
+	for i, s := range got.Sites() {
+		x := want.Sites()[i]
+		if s.Done != x.Done || s.Placed != x.Placed || s.Drained != x.Drained || s.GPUs != x.GPUs {
+			t.Errorf("%s: the board shows %+v, not %+v", name, s, x)
+		}
+	}
+}
+
+func differ(t *testing.T, name string, got, want []protocol.Message) {
+	for i := range min(len(got), len(want)) {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("%s: word %d is %+v, not %+v", name, i, got[i], want[i])
+		}
+	}
+	t.Fatalf("%s: %d words, not %d", name, len(got), len(want))
+}
+
+// What is left of many jobs does not grow with them, but for their ids.
+func TestASummaryHasABound(t *testing.T) {
+	w := newTown(3, noon)
+	w.live(42_000)
+	one := len(sum(w.facts))
+	w.live(42_000)
+	two := len(sum(w.facts))
+	if len(w.jobs) < 2*market.Whole || two > one+one/10 {
+		t.Errorf("%d jobs: %d facts; half of them: %d", len(w.jobs), two, one)
+	}
+}
+
+// However many accounts there are, what is left can be written.
+func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
+	const n = 80_000
+	var all []protocol.Balance
+	for i := range n {
+		all = append(all, protocol.Balance{Account: fmt.Sprintf("tenant/%0128d", i), Amount: 1})
+	}
+	s, left := snapshot.New(time.Hour), 0
+	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Accounts: all}})
+	for _, m := range s.Messages(1) {
+		if _, err := protocol.Encode(m); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := m.Body.(protocol.Brought); ok {
+			left += len(b.Accounts)
+		}
+	}
+	if left != n {
+		t.Errorf("%d accounts are left of %d", left, n)
+	}
+}
+
+// An accept may be late, and stands if the job was not sold again. The site has the
+// job then, and is told to stop it should it come back from being gone.
+func TestALateAcceptIsNotLeftOut(t *testing.T) {
+	w := newTown(1, noon)
+	coordinator := protocol.Mouth{Who: protocol.Coordinator}
+	fact := func(to protocol.Party, b protocol.Body) { w.facts = append(w.facts, coordinator.Say(w.now, to, b)) }
+	heard := func(who protocol.Party, b protocol.Body) {
+		if w.mouths[who] == nil {
+			w.mouths[who] = &protocol.Mouth{Who: who}
+		}
+		w.facts = append(w.facts, w.mouths[who].Say(w.now, protocol.Coordinator, b))
+	}
+	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
+	award := func(site string, epoch uint64) {
+		fact(protocol.Agent(site), protocol.Award{Round: epoch, Job: job.ID, Epoch: epoch, Lease: w.now.Add(time.Minute)})
+	}
+	heard("agent/bern", protocol.Hello{Site: "bern"})
+	heard("agent/oslo", protocol.Hello{Site: "oslo"})
+	heard(protocol.Submitter, protocol.Submit{Job: job})
+	award("oslo", 1)
+	fact(protocol.Submitter, protocol.Hold{Round: 2, Job: job.ID, Until: w.now.Add(time.Hour)})
+	heard("agent/oslo", protocol.Accept{Job: job.ID, Epoch: 1})
+	heard(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	award("bern", 2)
+	heard("agent/bern", protocol.Accept{Job: job.ID, Epoch: 2})
+	heard("agent/bern", protocol.Done{Job: job.ID, Epoch: 2})
+	fact("", protocol.Settled{Job: job.ID, Site: "bern"})
+	for i := range market.Whole {
+		job.ID = protocol.JobID(fmt.Sprint("job-", i))
+		heard(protocol.Submitter, protocol.Submit{Job: job})
+		fact(protocol.Submitter, protocol.Refuse{Job: job.ID})
+	}
+	for name, facts := range map[string][]protocol.Message{"all facts": w.facts, "a summary": sum(w.facts)} {
+		stops := 0
+		for _, m := range w.again(facts).say("agent/oslo", protocol.Hello{Site: "oslo"}) {
+			if c, ok := m.Body.(protocol.Cancel); ok && c.Job == "train" && c.Epoch == 1 {
+				stops++
+			}
+		}
+		if stops != 1 {
+			t.Errorf("restored from %s, the site that is back is told %d times to stop", name, stops)
+		}
+	}
+}
+
+// A clock that was years ahead for a while, and is right again, has no id stay known
+// for years, nor all that ended since.
+func TestAnIDThatEndedByAClockThatWasAheadIsForgotten(t *testing.T) {
+	s, mouth := snapshot.New(time.Hour), protocol.Mouth{Who: protocol.Coordinator}
+	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
+		{Job: "ahead", At: noon.Add(50_000 * time.Hour), Mark: 1}, {Job: "since", At: noon, Mark: 2},
+	}}})
+	known := func(now protocol.Time, id protocol.JobID) (all []protocol.JobID) {
+		s.Add(protocol.Message{From: protocol.Submitter, Seq: uint64(now), At: now, Body: protocol.Submit{Job: protocol.Job{ID: id}}})
+		s.Add(mouth.Say(now, protocol.Submitter, protocol.Refuse{Job: id}))
+		for _, m := range s.Messages(1) {
+			if b, ok := m.Body.(protocol.Brought); ok {
+				for _, p := range b.Ended {
+					all = append(all, p.Job)
+				}
+			}
+		}
+		return all
+	}
+	if all := known(noon.Add(30*time.Minute), "a"); len(all) != 2 {
+		t.Errorf("within the hour %q are known; want both", all)
+	}
+	if all := known(noon.Add(91*time.Minute), "b"); len(all) != 0 {
+		t.Errorf("after it %q are known", all)
+	}
+}

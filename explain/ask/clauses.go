@@ -1,0 +1,91 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+)
+
+// mostParts bounds how many questions one text may ask.
+const mostParts = 4
+
+// starts are words that begin a question of its own after a comma or an "and".
+var starts = append([]string{"show", "is", "are", "do"}, asking...)
+
+// sentences splits a text at its question marks.
+func sentences(text string) (all []string) {
+	for _, s := range strings.SplitAfter(text, "? ") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// clauses splits a question where a comma, a semicolon or an "and" is followed by
+// a word that begins a question. What is in quotes is not split.
+func clauses(text string) (all []string) {
+	words := strings.Fields(text)
+	from, quoted := 0, false
+	cut := func(to, next int) {
+		if to > from {
+			all = append(all, strings.TrimRight(strings.Join(words[from:to], " "), ",;"))
+		}
+		from = next
+	}
+	for i, w := range words {
+		quoted = quoted != (strings.Count(w, `"`)%2 == 1)
+		if quoted || i == 0 {
+			continue
+		}
+		low := strings.ToLower(strings.Trim(w, `"?.,;`))
+		before := words[i-1]
+		if !slices.Contains(starts, low) || i <= from {
+			continue
+		}
+		switch joined := strings.EqualFold(before, "and"); {
+		case joined && i-1 > from:
+			cut(i-1, i)
+		case strings.HasSuffix(before, ",") || strings.HasSuffix(before, ";"):
+			cut(i, i)
+		}
+	}
+	cut(len(words), len(words))
+	return all
+}
+
+// idle reports whether a clause holds no word that asks: "show it as a graph".
+func (l *Listener) idle(clause string) bool {
+	r := &reading{}
+	if back := r.read(l, l.index.split(clause)); back != nil || len(r.unknown) > 0 {
+		return false
+	}
+	for _, word := range r.said {
+		if !slices.Contains(word, "_") && !slices.Contains(word, "which") {
+			return false
+		}
+	}
+	return true
+}
+
+// Parts splits a text that asks several things: into its sentences or, where the
+// whole is no question that is known, its clauses. It returns nil for a text that
+// asks one thing, or too many.
+func (l *Listener) Parts(text string) []string {
+	if tooLong(text) != nil {
+		return nil
+	}
+	parts := sentences(text)
+	if len(parts) < 2 {
+		if parts = clauses(text); len(parts) < 2 {
+			return nil
+		}
+		if _, _, back := l.Read(text); back == nil || back.Kind == "refused" {
+			return nil
+		}
+	}
+	parts = slices.DeleteFunc(parts, l.idle)
+	if len(parts) < 2 || len(parts) > mostParts {
+		return nil
+	}
+	return parts
+}

@@ -1,0 +1,163 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// ofDay reads what people say of the time of day at the start of words: "6 pm",
+// "at 14", "12 o'clock", "from 12 to 18 uhr", "12:00-18:00", "this evening",
+// "that day". It returns how many words it took.
+func (w *when) ofDay(l *Listener, words []string) int {
+	first := words[0]
+	if len(words) > 1 {
+		two := first + " " + words[1]
+		if slices.Contains([]string{"that day", "all day", "whole day", "the day", "this day", "entire day", "ganzen tag", "diesem tag"}, two) {
+			w.days = append(w.days, l.Today)
+			return 2
+		}
+	}
+	if p, ok := partsOfDay[first]; ok && w.part == nil {
+		w.part = &p
+		return 1
+	}
+	if from, to, ok := strings.Cut(first, "-"); ok {
+		a, both := clock([]string{from})
+		b, last := clock([]string{to})
+		if both == 1 && last == 1 {
+			w.instants = append(w.instants, instant{clock: a, half: halved(from)}, instant{clock: b, half: halved(to)})
+			w.dash = true
+			return 1
+		}
+	}
+	if n := w.hours(words); n > 0 {
+		return n
+	}
+	if n := w.spoken(words); n > 0 {
+		return n
+	}
+	at, n := clock(words)
+	if n > 0 {
+		w.instants = append(w.instants, instant{clock: at, half: halved(words[n-1])})
+	}
+	return n
+}
+
+// halved reports whether a time of day ends with which half of the day it is in.
+func halved(word string) bool {
+	return slices.ContainsFunc(halves, func(h string) bool { return strings.HasSuffix(word, h) })
+}
+
+var halves = []string{"am", "pm", "a.m", "p.m"}
+
+// joins stand between two hours; marks, behind them.
+var (
+	joins = []string{"to", "and", "until", "till", "bis", "und"}
+	froms = []string{"from", "between", "von", "zwischen"}
+	ats   = []string{"at", "um", "gegen"}
+)
+
+// hours reads bare hours where the words about them say that they are: "at 14"
+// or "at 14h" at the end of a question, "from 12 to 18 uhr".
+func (w *when) hours(words []string) int {
+	bare := func(i int) (time.Duration, bool) {
+		if i >= len(words) {
+			return 0, false
+		}
+		text := strings.TrimSuffix(words[i], "h")
+		if !isNumber(text) {
+			return 0, false
+		}
+		n, ok := number(text)
+		return time.Duration(n) * time.Hour, ok && n <= 24
+	}
+	last := func(i int) bool {
+		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "heute", "gestern"}, words[i])
+	}
+	h, ok := bare(1)
+	switch {
+	case !ok:
+		return 0
+	case slices.Contains(ats, words[0]) && last(2):
+		w.instants = append(w.instants, instant{clock: h})
+		return 2
+	case slices.Contains(froms, words[0]) && len(words) > 3 && slices.Contains(joins, words[2]):
+		to, n := clock(words[3:])
+		if n == 0 {
+			if to, ok = bare(3); !ok || !last(4) {
+				return 0
+			}
+			n = 1
+		} else if last := words[2+n]; halved(last) && strings.Contains(last, "p") && h < 12*time.Hour && h+12*time.Hour < to {
+			h += 12 * time.Hour
+		}
+		w.instants = append(w.instants, instant{clock: h}, instant{clock: to})
+		return 3 + n
+	}
+	return 0
+}
+
+// clock reads a time of day at the start of words: "13:45", "6pm", "6 pm",
+// "6.30 pm", "12 o'clock", "18 uhr".
+func clock(words []string) (time.Duration, int) {
+	text, n := strings.TrimSuffix(words[0], "h"), 1
+	next := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	half := ""
+	for _, mark := range halves {
+		if cut, ok := strings.CutSuffix(text, mark); ok && cut != "" {
+			text, half = cut, mark
+		} else if next(1) == mark {
+			half, n = mark, 2
+		}
+	}
+	switch {
+	case half != "":
+	case next(1) == "uhr":
+		n = 2
+	case next(1) == "o" && next(2) == "clock":
+		n = 3
+	case next(1) == "oclock":
+		n = 2
+	case !strings.Contains(text, ":"):
+		return 0, 0
+	}
+	text = strings.Replace(text, ".", ":", 1)
+	if !strings.Contains(text, ":") {
+		text += ":00"
+	}
+	if text == "24:00" {
+		return 24 * time.Hour, n
+	}
+	t, err := time.Parse("15:04", text)
+	if err != nil || half != "" && (t.Hour() > 12 || t.Hour() == 0) {
+		return 0, 0
+	}
+	at := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
+	switch half {
+	case "am", "a.m":
+		at %= 12 * time.Hour
+	case "pm", "p.m":
+		at = at%(12*time.Hour) + 12*time.Hour
+	}
+	return at, n
+}
+
+// spoken reads "half past nine" and "quarter to 2".
+func (w *when) spoken(words []string) int {
+	if len(words) < 3 {
+		return 0
+	}
+	by, ok := map[string]time.Duration{"half past": 30 * time.Minute, "quarter past": 15 * time.Minute, "quarter to": -15 * time.Minute}[words[0]+" "+words[1]]
+	h, hour := number(words[2])
+	if !ok || !hour || h > 24 {
+		return 0
+	}
+	w.instants = append(w.instants, instant{clock: time.Duration(h)*time.Hour + by})
+	return 3
+}

@@ -1,0 +1,15 @@
+// Package ask reads questions in plain words.
+//
+// A question is translated, never guessed at: a grammar of known words, names
+// and times turns it into a typed [Query]. A question with one word that the
+// grammar does not know is refused, and the word is named; one that can be read
+// in several ways is given back as readings to choose from. No model takes part.
+//
+// Promises: a query says all that its question said, or the question is given
+// back ([Back]) with what would be lost. [Query.String] is a question too, and is
+// read as the same query.
+//
+// A [Listener] reads questions about one run, by the names in it; a [Talk] reads
+// those that lean on the ones before them. What a query comes to is computed in
+// package chat, which alone knows the record.
+package ask

@@ -1,0 +1,126 @@
+package ask
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/format"
+)
+
+// Kinds of names, in the order in which one that fits several is listed.
+const (
+	ofSite   = "SITE"
+	ofTenant = "TENANT"
+	ofAJob   = "JOB"
+	ofPolicy = "POLICY"
+)
+
+// An index is every name that a question may hold, by its small letters.
+type index struct {
+	names   map[string][]named
+	longest int // bytes
+}
+
+// aliases are what people call policies. An answer says which policy was read.
+var aliases = map[string][]string{
+	"home-fifo": {"first-come-first-served", "first come first served", "fcfs", "fifo"}, "geo-greedy": {"greedy", "greedy policy"},
+	"k8s-least-allocated": {"kubernetes"}, "priority-order": {"ack one"},
+}
+
+type named struct{ kind, name string }
+
+// indexOf returns the index of a run.
+func indexOf(run Run) *index {
+	x := &index{names: make(map[string][]named)}
+	add := func(key, kind, name string) {
+		if key == "" {
+			return
+		}
+		x.names[key] = append(x.names[key], named{kind, name})
+		x.longest = max(x.longest, len(key))
+	}
+	for _, s := range run.Sites {
+		add(strings.ToLower(s), ofSite, s)
+	}
+	for _, t := range run.Tenants {
+		add(strings.ToLower(t), ofTenant, t)
+	}
+	for _, id := range run.Jobs {
+		add(strings.ToLower(string(id)), ofAJob, string(id))
+	}
+	policies := slices.Concat(run.Policies, run.Replayed)
+	slices.Sort(policies)
+	for _, p := range slices.Compact(policies) {
+		add(strings.ToLower(p), ofPolicy, p)
+		for _, other := range aliases[p] {
+			add(other, ofPolicy, p)
+		}
+	}
+	return x
+}
+
+// find returns what a piece of text names: exactly so, or with other capitals
+// if nothing is named exactly so. Kind "" is any.
+func (x *index) find(text, kind string) (all []named) {
+	var loose []named
+	for _, n := range x.names[strings.ToLower(text)] {
+		switch {
+		case kind != "" && n.kind != kind:
+		case n.name == text:
+			all = append(all, n)
+		default:
+			loose = append(loose, n)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return loose
+}
+
+// near returns the names of a kind that look most like text, and how many
+// letters apart the nearest is. A part of a name between hyphens counts too.
+func (x *index) near(text, kind string, most int) (all []string, apart int) {
+	type found struct {
+		name  string
+		apart int
+	}
+	var near []found
+	text = strings.ToLower(text)
+	for _, key := range slices.Sorted(maps.Keys(x.names)) {
+		for _, n := range x.names[key] {
+			if kind != "" && n.kind != kind {
+				continue
+			}
+			d := format.Edits(text, key)
+			if d == 2 && letters(text) == letters(key) { // two of them changed places
+				d = 1
+			}
+			for part := range strings.SplitSeq(key, "-") {
+				if n.kind == ofSite {
+					d = min(d, format.Edits(text, part))
+				}
+			}
+			near = append(near, found{n.name, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.apart, b.apart), cmp.Compare(a.name, b.name))
+	})
+	for _, f := range near[:min(most, len(near))] {
+		all = append(all, f.name)
+	}
+	if len(near) == 0 {
+		return nil, 1 << 20
+	}
+	return all, near[0].apart
+}
+
+// letters returns the letters of a word in their own order.
+func letters(s string) string {
+	all := []byte(s)
+	slices.Sort(all)
+	return string(all)
+}

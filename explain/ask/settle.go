@@ -1,0 +1,163 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// query fills a query in.
+func (r *reading) query(f rule) Query {
+	q := r.slots
+	q.Ask = f.ask
+	mine := make(map[string]bool)
+	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
+		mine[c] = r.said.has(c)
+	}
+	q.Metric = r.metric(mine)
+	for _, by := range []string{"site", "tenant", "hour"} {
+		if mine["by"+by] {
+			q.By = by
+		}
+	}
+	switch {
+	case mine["most"] || mine["dirtiest"]:
+		q.Pick = "most"
+	case mine["least"] || mine["cheapest"] || mine["greenest"]:
+		q.Pick = "least"
+	}
+	if n := len(r.numbers); n > 0 {
+		q.Number = r.numbers[n-1]
+	}
+	return q.settle(mine, r)
+}
+
+func (r *reading) metric(mine map[string]bool) string {
+	var all []string
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if mine[m] {
+			all = append(all, m)
+		}
+	}
+	switch {
+	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
+		return "cost"
+	case len(all) == 1 && all[0] == "cost" && r.pays():
+		return "paid"
+	case len(all) == 2 && !mine["carbon"] && !r.joined: // the cost of energy
+		return "cost"
+	case len(all) == 1:
+		return all[0]
+	case len(all) > 1:
+		return ""
+	case mine["power"]:
+		return "energy"
+	case mine["emit"] || mine["dirtiest"]:
+		return "carbon"
+	case mine["cheapest"]:
+		return "cost"
+	case mine["paidto"]:
+		return "paid"
+	case mine["wait"]:
+		return "wait"
+	}
+	return ""
+}
+
+// pays reports whether a question asks what a site is paid: "what did we pay oslo",
+// "how much money did oslo make", but not "what did we pay oslo for power".
+func (r *reading) pays() bool {
+	costs := 0
+	for _, word := range r.said {
+		if slices.Contains(word, "cost") {
+			costs++
+		}
+	}
+	return costs == 1 && (slices.Contains(payers, r.verb) || slices.Contains(earners, r.next) || (r.verb == "wir" || r.verb == "an") && r.next == "bezahlt")
+}
+
+var (
+	payers  = strings.Fields("pay pays paid owe owes owed")
+	earners = strings.Fields("make makes made")
+)
+
+// settle sets what follows from what is asked, and drops what does not belong
+// to it, so that a query has one form.
+func (q Query) settle(mine map[string]bool, r *reading) Query {
+	switch q.Ask {
+	case "reprice": // its answer says who wins
+		q.Site = ""
+	case "elsewhere-at":
+		if r.rejected == q.Site && q.Other != "" {
+			q.Site = q.Other
+		}
+	case "why-not":
+		if r.rejected != "" && r.rejected != q.Site {
+			q.Site, q.Other = r.rejected, q.Site
+		}
+	case "waits":
+		q.Pick = ""
+		for _, pick := range []string{"median", "p95"} {
+			if mine[pick] {
+				q.Pick = pick
+			}
+		}
+	case "bill":
+		switch { // a sum of "the sites" or "which team" is one of each
+		case q.By != "":
+		case mine["course"]:
+			q.By = "hour"
+		case q.Tenant == "" && mine["tenants"]:
+			q.By = "tenant"
+		case q.Site == "" && mine["sites"]:
+			q.By = "site"
+		}
+		if q.Pick != "" && q.By == "" {
+			q.By = "site"
+			if mine["tenants"] {
+				q.By = "tenant"
+			}
+		}
+	case "top":
+		q.Number = max(q.Number, 0)
+		if q.Number == 0 {
+			q.Number = 5
+		}
+		if q.Metric == "" {
+			q.Metric = "carbon"
+		}
+	case "best-hour", "best-price", "forecast":
+		if q.To == 0 {
+			q.Within = cmp.Or(q.Within, cmp.Or(q.Long, 24*time.Hour))
+		}
+		q.Long = 0
+	case "best-start":
+		q.Within = cmp.Or(q.Within, 24*time.Hour)
+	}
+	if q.Ask != "differ" && q.Ask != "breakeven" {
+		q.Other = ""
+	}
+	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
+		q.Metric = ""
+	}
+	if q.Ask != "bill" && (q.Ask != "jobs" || q.By == "hour") {
+		q.By = ""
+	}
+	if q.Ask != "bill" && q.Ask != "waits" {
+		q.Pick = ""
+	}
+	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
+		q.Number = 0
+	}
+	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" {
+		q.Within = 0
+		if q.Ask != "slack" {
+			q.Long = 0
+		}
+	}
+	if q.Decision != 0 {
+		q.Job = ""
+	}
+	return q
+}

@@ -1,0 +1,393 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// when is what a question says of time, as it is found in it.
+type when struct {
+	days     []protocol.Time
+	instants []instant
+	back     time.Duration // "in the last 3 hours"
+	spans    []time.Duration
+	part     *part
+	dash     bool // "12:00-14:00"
+}
+
+// A part is a part of the day, by the clock.
+type part struct{ from, to time.Duration }
+
+var partsOfDay = map[string]part{
+	"morning": {6 * time.Hour, 12 * time.Hour}, "vormittag": {6 * time.Hour, 12 * time.Hour}, "vormittags": {6 * time.Hour, 12 * time.Hour},
+	"afternoon": {12 * time.Hour, 18 * time.Hour}, "nachmittag": {12 * time.Hour, 18 * time.Hour}, "nachmittags": {12 * time.Hour, 18 * time.Hour},
+	"evening": {18 * time.Hour, 24 * time.Hour}, "abend": {18 * time.Hour, 24 * time.Hour}, "abends": {18 * time.Hour, 24 * time.Hour},
+}
+
+// An instant is a time of day, and its day if that was said with it.
+type instant struct {
+	day   protocol.Time
+	clock time.Duration
+	half  bool // "am" or "pm" was said with it
+}
+
+var months = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
+
+var units = map[string]time.Duration{
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
+	"stunde": time.Hour, "stunden": time.Hour, "std": time.Hour, "tag": 24 * time.Hour, "tage": 24 * time.Hour, "tagen": 24 * time.Hour, "minuten": time.Minute,
+}
+
+var small = map[string]int64{
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
+	"zwei": 2, "drei": 3, "vier": 4, "fuenf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "zwoelf": 12,
+}
+
+// month returns 1 to 12 for a month's name or its first three letters.
+func month(w string) int {
+	for i, m := range months {
+		if w == m || w == m[:3] || m == "september" && w == "sept" {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// number reads "8", "1,000" and "eight".
+func number(w string) (int64, bool) {
+	if n, ok := small[w]; ok {
+		return n, true
+	}
+	n, err := strconv.ParseInt(w, 10, 64)
+	return n, err == nil && n >= 0 && n < 1e12
+}
+
+// saidOfTime are words that say a time by themselves or with a number.
+var saidOfTime = strings.Fields("noon midday mittag mittags midnight mitternacht today heute yesterday gestern tomorrow last past letzte letzten letzter am pm uhr oclock half quarter")
+
+// temporal reports whether a word may say a time: "yesterday", "march", "13:45",
+// "6pm", "8h", "2022-04-13".
+func temporal(w string) bool {
+	_, part := partsOfDay[w]
+	_, count := small[w]
+	if part || count || units[w] > 0 || month(w) > 0 || slices.Contains(saidOfTime, w) || slices.Contains(slices.Concat(joins, froms, ats), w) {
+		return true
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if isDay(w, day) {
+			return true
+		}
+	}
+	if _, _, ok := written(w); ok {
+		return true
+	}
+	from, to, _ := strings.Cut(w, "-")
+	_, long := bare([]string{w})
+	_, first := clock([]string{from})
+	_, second := clock([]string{cmp.Or(to, from)})
+	return long > 0 || first > 0 && second > 0
+}
+
+// isDay reports whether a word is a day's name, or its first three letters.
+func isDay(w string, day time.Weekday) bool {
+	long := strings.ToLower(day.String())
+	return w == long || w == long[:3]
+}
+
+// written reads an instant that is written out, or a day: "2022-04-13t13:45z",
+// "2022-04-13".
+func written(w string) (at protocol.Time, day, ok bool) {
+	for _, form := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z"} {
+		if t, err := time.Parse(form, strings.ToUpper(w)); err == nil {
+			return protocol.At(t), form == time.DateOnly, true
+		}
+	}
+	return 0, false, false
+}
+
+// extra are words that make a length of time one that comes on top.
+var extra = []string{"more", "extra", "additional", "further", "another", "mehr", "weitere"}
+
+// length reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
+// "another 6 hours", "6 hours more".
+func length(words []string) (time.Duration, int) {
+	d, n := bare(words)
+	for n > 0 && n < len(words) { // smaller units go on
+		at := n
+		if slices.Contains([]string{"and", "und"}, words[n]) {
+			at++
+		}
+		rest, used := bare(words[at:])
+		if used == 0 || unitOf(words[at+used-1]) >= unitOf(words[n-1]) {
+			break
+		}
+		if rest > ages-d {
+			return 0, 0
+		}
+		d, n = d+rest, at+used
+	}
+	if n > 0 && n < len(words) && slices.Contains(extra, words[n]) && !slices.Contains(words[n:], "than") {
+		n++
+	}
+	return d, n
+}
+
+// ages is the longest length of time that is read, in whatever unit it is said:
+// what is said in days is told in minutes.
+const ages = 280 * 365 * 24 * time.Hour
+
+// unitOf returns the unit of a length of time by its last word: "h", "6h".
+func unitOf(word string) time.Duration {
+	return units[strings.TrimLeft(word, "0123456789-")]
+}
+
+func bare(words []string) (time.Duration, int) {
+	if len(words) == 0 {
+		return 0, 0
+	}
+	if i := strings.IndexFunc(words[0], func(c rune) bool { return c < '0' || c > '9' }); i > 0 {
+		unit := units[strings.TrimPrefix(words[0][i:], "-")]
+		if n, ok := number(words[0][:i]); ok && unit > 0 && n <= int64(ages/unit) {
+			return time.Duration(n) * unit, 1
+		}
+	}
+	if len(words) < 2 {
+		return 0, 0
+	}
+	n, ok := number(words[0])
+	if words[0] == "a" || words[0] == "an" {
+		n, ok = 1, true
+	}
+	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > time.Minute {
+		return units[words[2]] / 2, 3
+	}
+	if words[0] == "another" || words[0] == "weitere" {
+		d, used := bare(words[1:])
+		return d, used + min(used, 1)
+	}
+	skip := 1
+	if ok && len(words) > 2 && slices.Contains(extra, words[1]) {
+		skip = 2
+	}
+	if unit := units[words[skip]]; ok && unit > 0 && n <= int64(ages/unit) {
+		return time.Duration(n) * unit, skip + 1
+	}
+	return 0, 0
+}
+
+// time reads what words say of time at their start, and returns how many of
+// them it took.
+func (w *when) time(l *Listener, words []string) int {
+	first := words[0]
+	next := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	if n := w.ofDay(l, words); n > 0 {
+		return n
+	}
+	if slices.Contains([]string{"last", "past", "letzte", "letzten", "letzter"}, first) {
+		if unit := units[next(1)]; unit > 0 {
+			w.back = unit
+			return 2
+		}
+		if d, n := length(words[1:]); n > 0 {
+			w.back = d
+			return n + 1
+		}
+		return 0
+	}
+	if at, day, ok := written(first); ok && day {
+		w.days = append(w.days, at)
+		return 1
+	} else if ok {
+		midnight := at.Floor(24 * time.Hour)
+		w.instants = append(w.instants, instant{day: midnight, clock: at.Sub(midnight)})
+		return 1
+	}
+	if t, err := time.Parse("15:04", first); err == nil {
+		w.instants = append(w.instants, instant{clock: time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute})
+		return 1
+	}
+	if n := w.date(l, words); n > 0 {
+		return n
+	}
+	switch first {
+	case "noon", "midday", "mittag", "mittags":
+		w.instants = append(w.instants, instant{clock: 12 * time.Hour})
+	case "midnight", "mitternacht":
+		w.instants = append(w.instants, instant{})
+	case "today", "heute":
+		w.days = append(w.days, l.Today)
+	case "yesterday", "gestern":
+		w.days = append(w.days, l.Today.Add(-24*time.Hour))
+	case "tomorrow":
+		w.days = append(w.days, l.Today.Add(24*time.Hour))
+	default:
+		d, n := length(words)
+		if n > 0 {
+			w.spans = append(w.spans, d)
+		}
+		return n
+	}
+	return 1
+}
+
+// dayOf returns a day of a year. Where none was said it is of the year in which the day
+// is in the record, or in the hours ahead that can be asked about; else the last that
+// there was.
+func (l *Listener) dayOf(year, month, day int, said bool) time.Time {
+	of := func(year int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
+	for _, y := range []int{year, year - 1, year + 1} {
+		t := of(y)
+		if at := protocol.At(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(ahead) {
+			return t
+		}
+	}
+	if t := of(year); said || protocol.At(t) <= l.Last {
+		return t
+	}
+	return of(year - 1)
+}
+
+// ahead is how far hours ahead are asked about.
+const ahead = 30 * 24 * time.Hour
+
+// date reads a day: "11 march", "march 11 2026", "wednesday".
+func (w *when) date(l *Listener, words []string) int {
+	year, said := l.Today.Go().Year(), false
+	dayOf := func(m int, d string) bool {
+		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
+		if m == 0 || err != nil {
+			return false
+		}
+		t := l.dayOf(year, m, n, said)
+		if t.Day() != n { // there is no such day
+			return false
+		}
+		w.days = append(w.days, protocol.At(t))
+		return true
+	}
+	if len(words) > 2 && words[1] == "of" && month(words[2]) > 0 { // the 11th of march
+		if dayOf(month(words[2]), words[0]) {
+			return 3
+		}
+	}
+	if len(words) > 1 {
+		used := 2
+		if len(words) > 2 && len(words[2]) == 4 && isNumber(words[2]) {
+			year, _ = strconv.Atoi(words[2])
+			used, said = 3, true
+		}
+		if dayOf(month(words[1]), words[0]) || dayOf(month(words[0]), words[1]) {
+			return used
+		}
+	}
+	if len(words) > 1 && words[0] == "next" {
+		for n := 1; n <= 7; n++ {
+			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); isDay(words[1], t.Go().Weekday()) {
+				w.days = append(w.days, t)
+				return 2
+			}
+		}
+	}
+	end := l.Last.Floor(24 * time.Hour)
+	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
+		if isDay(words[0], t.Go().Weekday()) {
+			w.days = append(w.days, t)
+			return 1
+		}
+	}
+	return 0
+}
+
+// window returns the time that a question is about: an instant, or a range.
+func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
+	day := l.Today
+	if len(w.days) == 1 && len(w.instants) > 0 {
+		day = w.days[0]
+	}
+	fix := func(i instant) protocol.Time {
+		if i.day != 0 {
+			return i.day.Add(i.clock)
+		}
+		return day.Add(i.clock)
+	}
+	switch {
+	case w.back > 0 && len(w.days)+len(w.instants) == 0:
+		return 0, l.Last.Add(-w.back), l.Last, true
+	case w.part != nil && len(w.days) < 2 && len(w.instants) == 0 && w.back == 0:
+		if len(w.days) == 1 {
+			day = w.days[0]
+		}
+		return 0, day.Add(w.part.from), day.Add(w.part.to), true
+	case w.part != nil && w.part.from >= 12*time.Hour && len(w.instants) > 0 && w.early():
+		for i := range w.instants { // "8 in the evening"
+			w.instants[i].clock += 12 * time.Hour
+		}
+		return w.window(l)
+	case w.part != nil && slices.ContainsFunc(w.instants, func(i instant) bool { return i.clock < w.part.from || i.clock > w.part.to }):
+		return 0, 0, 0, false
+	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
+		return 0, 0, 0, false
+	case len(w.instants) == 2 && w.halfSaid():
+		return 0, 0, 0, false
+	case len(w.instants) == 2:
+		first, second := w.instants[0], w.instants[1]
+		if len(w.days) == 0 { // "from 2026-03-11T12:00 to 14:00"
+			day = cmp.Or(first.day, day)
+		}
+		if first.day == 0 && second.day != 0 && second.day != day { // from 12:00 of which day?
+			return 0, 0, 0, false
+		}
+		from, to = fix(first), fix(second)
+		if second == (instant{}) { // until midnight
+			to = to.Add(24 * time.Hour)
+		}
+		return 0, from, to, from < to
+	case len(w.instants) == 1:
+		return fix(w.instants[0]), 0, 0, true
+	case len(w.days) == 2:
+		return 0, w.days[0], w.days[1].Add(24 * time.Hour), w.days[0] < w.days[1]
+	case len(w.days) == 1:
+		return 0, w.days[0], w.days[0].Add(24 * time.Hour), true
+	}
+	return 0, 0, 0, true
+}
+
+// early reports whether all instants are of a clock of twelve hours, and within
+// the part of the day that was said if they are of its second half.
+func (w *when) early() bool {
+	return !slices.ContainsFunc(w.instants, func(i instant) bool {
+		late := i.clock + 12*time.Hour
+		return i.clock >= 12*time.Hour || late < w.part.from || late > w.part.to
+	})
+}
+
+// halfSaid reports whether "pm" stands with the second of two instants alone, and
+// may be meant of both: from 2:30 to 4 pm.
+func (w *when) halfSaid() bool {
+	first, second := w.instants[0], w.instants[1]
+	return second.half && !first.half && first.day == 0 && first.clock > 0 && first.clock < 12*time.Hour && first.clock+12*time.Hour < second.clock
+}
+
+// loose reports whether two times that a question says are two, and no stretch from
+// the one to the other: "at 12:00 and 14:00". A day and the next are both.
+func (w *when) loose(question string) bool {
+	if len(w.instants) != 2 && (len(w.days) != 2 || w.days[1].Sub(w.days[0]) == 24*time.Hour) {
+		return false
+	}
+	words := strings.Fields(strings.ToLower(question))
+	has := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(s string) bool { return slices.Contains(words, s) })
+	}
+	return has("and", "und") && !has(froms...) && !has("to", "until", "till", "bis", "through", "-", "–") && !w.dash
+}

@@ -1,0 +1,200 @@
+package ask
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/explain/record"
+)
+
+// A token is a word of a question, or a name in it.
+type token struct {
+	text   string // as written; in quotes, without them
+	low    string // in small letters
+	names  []named
+	quoted bool
+}
+
+// nouns say of what kind the name after them is.
+var nouns = map[string]string{
+	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
+}
+
+var curly = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
+	"’", "'", "‘", "'", "“", `"`, "”", `"`)
+
+// shorten makes long words of the shortened ones.
+var shorten = strings.NewReplacer(
+	"what's", "what is", "What's", "what is", "who's", "who is", "where's", "where is", "when's", "when is", "how's", "how is", "why's", "why is",
+	"that's", "that is", "it's", "it is", "there's", "there is", "let's say", "let us say", "Let's say", "let us say",
+	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
+)
+
+// run are shortened words that are written without their mark.
+var run = map[string]string{
+	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
+	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
+	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
+	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
+}
+
+// split cuts a question into words and names. A name may hold anything: the
+// longest that begins at a word is taken.
+func (x *index) split(question string) (all []token) {
+	s := spell(question) + " "
+	prev := ""
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == '"' {
+			if text, n, ok := quoted(s[i:]); ok {
+				all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev), quoted: true})
+				i, prev = i+n, ""
+				continue
+			}
+		}
+		if n := x.longestAt(s[i:], prev); n > 0 {
+			text := s[i : i+n]
+			all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev)})
+			i, prev = i+n, ""
+			continue
+		}
+		if !inWord(c) {
+			i += size
+			if !strings.ContainsRune(" ?!,.;:'€$/()–—…-\t\n", c) {
+				all = append(all, token{text: string(c), low: string(c)})
+			}
+			continue
+		}
+		text := word(s[i:])
+		if strings.Trim(text, "-") == "" {
+			i += len(text)
+			continue
+		}
+		prev = strings.ToLower(text)
+		for w := range strings.FieldsSeq(cmp.Or(run[prev], text)) {
+			all = append(all, token{text: w, low: strings.ToLower(w)})
+		}
+		i += len(text)
+	}
+	return all
+}
+
+// spell writes shortened words out, but for those in quotes.
+func spell(question string) string {
+	straight := apartQuotes(question, curly.Replace) // of quotes that are curly, plain ones
+	return apartQuotes(straight+" ", shorten.Replace)
+}
+
+// apartQuotes puts what do makes of it in the place of all that is not in quotes.
+func apartQuotes(s string, do func(string) string) string {
+	var b strings.Builder
+	from := 0
+	for i := 0; i < len(s); {
+		if s[i] == '"' {
+			if _, n, ok := quoted(s[i:]); ok {
+				b.WriteString(do(s[from:i]))
+				b.WriteString(s[i : i+n])
+				i += n
+				from = i
+				continue
+			}
+		}
+		i++
+	}
+	return b.String() + do(s[from:])
+}
+
+// said returns what a piece of text names: of the kind that the word before it
+// says, if there is such a one.
+func (x *index) said(text, prev string) []named {
+	if found := x.find(text, nouns[prev]); len(found) > 0 {
+		return found
+	}
+	return x.find(text, "")
+}
+
+// quoted returns what stands in quotes at the start of s, and how long that is.
+func quoted(s string) (text string, n int, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '"':
+			return b.String(), i + 1, true
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", 0, false
+}
+
+// longestAt returns how long the longest name at the start of s is. A name
+// that is made of the grammar's own words counts only in quotes or after the
+// noun that says what it is; one without letters, in quotes only. Who names a job
+// "yesterday" or "at oslo" changes no question that is not about it.
+func (x *index) longestAt(s, prev string) int {
+	for n := min(len(s), x.longest); n > 0; n-- {
+		if n < len(s) {
+			if c, _ := utf8.DecodeRuneInString(s[n:]); !utf8.RuneStart(s[n]) || inWord(c) {
+				if last, _ := utf8.DecodeLastRuneInString(s[:n]); inWord(last) || !utf8.RuneStart(s[n]) {
+					continue
+				}
+			}
+		}
+		if !strings.ContainsFunc(s[:n], inWord) || s[0] == ' ' {
+			continue
+		}
+		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
+		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !x.ordinary(s[:n])) {
+			return n
+		}
+	}
+	return 0
+}
+
+// ordinary reports whether text is made of words that the grammar knows: its own,
+// numbers, times, ids of decisions, and names of other things.
+func (x *index) ordinary(text string) bool {
+	low := strings.ToLower(text)
+	for w := range strings.FieldsSeq(low) {
+		w = strings.TrimSuffix(strings.TrimFunc(w, func(c rune) bool { return !inWord(c) }), "'s")
+		_, known := phrases[fold.Replace(w)]
+		_, id := record.Find(w, func(uint64) bool { return false })
+		count := isNumber(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "s"), "gpu"), "-")) // "8", "8-gpu"
+		if !known && !id && !count && !temporal(w) && (w == low || len(x.names[w]) == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(w string) bool {
+	for _, c := range w {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return w != ""
+}
+
+func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }
+
+// word returns the word at the start of s: letters, digits, and what holds
+// them together inside dates, times, numbers and units.
+func word(s string) string {
+	end := 0
+	for end < len(s) {
+		c, size := utf8.DecodeRuneInString(s[end:])
+		next, _ := utf8.DecodeRuneInString(s[end+size:])
+		joins := strings.ContainsRune(":./+%", c) && inWord(next)
+		if !inWord(c) && !joins {
+			break
+		}
+		end += size
+	}
+	return s[:end]
+}

@@ -1,0 +1,188 @@
+// Package format is how the coordinator prints values for people: the same
+// figure reads the same in a decision's explanation, in an answer, and in a
+// policy's paraphrase.
+//
+// Names and notes come from outside. [Clean] makes of them what a terminal, a
+// page or a log may show: what is not printable, or turns the direction of
+// text, becomes a dot.
+package format
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Quoted returns a text as one word of a shell's command line.
+func Quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// longest is how many characters of an outside text are shown.
+const longest = 400
+
+// Clean returns outside text as people may see it, at most 400 characters.
+func Clean(s string) string { return strings.Map(Legible, Cut(s, longest)) }
+
+// Legible returns a character of outside text, or a dot for one that moves a cursor or
+// turns the direction of text.
+func Legible(c rune) rune {
+	if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
+		return '·'
+	}
+	return c
+}
+
+// Cut returns s with at most n characters, the last of them a sign that there
+// were more.
+func Cut(s string, n int) string {
+	for i := range s {
+		if n == 1 && utf8.RuneCountInString(s[i:]) > 1 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+// Amount returns microdollars as dollars with four decimals, rounded half away
+// from zero; nothing is "0".
+func Amount(m protocol.Microdollars) string {
+	sign, n := "", uint64(m)
+	if m < 0 {
+		sign, n = "-", -n
+	}
+	n = (n + 50) / 100
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s%d.%04d", sign, n/10_000, n%10_000)
+}
+
+// Dollars returns an amount with its sign: "-$0.0120".
+func Dollars(m protocol.Microdollars) string {
+	if s, negative := strings.CutPrefix(Amount(m), "-"); negative {
+		return "-$" + s
+	}
+	return "$" + Amount(m)
+}
+
+// KWh returns energy in kilowatt-hours, without its unit.
+func KWh(e protocol.Millijoules) string { return strconv.FormatFloat(e.KWh(), 'f', 4, 64) }
+
+// Kg returns carbon in kilograms, without its unit.
+func Kg(c protocol.Milligrams) string { return strconv.FormatFloat(c.Kilograms(), 'f', 4, 64) }
+
+// Thousandths returns n/1000 without trailing zeros: "0.5", "8".
+func Thousandths(n protocol.Milli) string {
+	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
+}
+
+// Clock returns an instant in UTC: "13 Apr 12:05", with seconds if there are
+// any; the zero instant is "never".
+func Clock(t protocol.Time) string {
+	switch {
+	case t == 0:
+		return "never"
+	case t%60_000 != 0:
+		return t.Go().Format("2 Jan 15:04:05")
+	}
+	return t.Go().Format("2 Jan 15:04")
+}
+
+// Span returns a length of time in its two largest units: "1 h 30 min".
+func Span(d time.Duration) string {
+	if d < 0 {
+		return "-" + Span(-max(d, -1<<62))
+	}
+	s := int64(d.Round(time.Second) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return two(s/60, "min", s%60, "s")
+	case s < 48*3600:
+		return two(s/3600, "h", s%3600/60, "min")
+	}
+	return two(s/86400, "d", s%86400/3600, "h")
+}
+
+func two(a int64, unitA string, b int64, unitB string) string {
+	if b == 0 {
+		return fmt.Sprintf("%d %s", a, unitA)
+	}
+	return fmt.Sprintf("%d %s %d %s", a, unitA, b, unitB)
+}
+
+// List joins words: "a", "a and b", "a, b and c".
+func List(words []string) string { return list(words, " and ") }
+
+// Any returns words as one of them: "a, b or c".
+func Any(words []string) string { return list(words, " or ") }
+
+func list(words []string, last string) string {
+	n := len(words)
+	if n < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n-1], ", ") + last + words[n-1]
+}
+
+// Count returns a number with the noun that fits it: "1 job", "3 jobs".
+func Count(n int, one, many string) string { return fmt.Sprint(n, " ", Number(n, one, many)) }
+
+// Number returns the form of a word that fits a number: "is" of 1, "are" of 3.
+func Number(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Wrap writes text in lines of at most 96 columns that end between words.
+func Wrap(out *bufio.Writer, text string) {
+	const columns = 96
+	used := 0
+	for _, word := range strings.Fields(text) {
+		long := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+		case used+1+long > columns:
+			fmt.Fprintln(out)
+			used = 0
+		default:
+			fmt.Fprint(out, " ")
+			used++
+		}
+		fmt.Fprint(out, word)
+		used += long
+	}
+	fmt.Fprintln(out)
+}
+
+// Edits returns how many bytes to add, drop or change make a into b; names are
+// compared by their first 128.
+func Edits(a, b string) int {
+	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			change := diagonal
+			if a[i] != b[k] {
+				change++
+			}
+			diagonal = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}

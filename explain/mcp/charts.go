@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// wide is how wide charts are drawn, in the pixels of their scenes.
+const wide = 720
+
+type drawing struct {
+	Chart    string `json:"chart" jsonschema:"which chart; the tool's description lists them"`
+	Decision string `json:"decision,omitempty" jsonschema:"of offers: D-14"`
+	Job      string `json:"job,omitempty" jsonschema:"of job, or of offers for its last decision"`
+	Question string `json:"question,omitempty" jsonschema:"of answer"`
+	At       string `json:"at,omitempty" jsonschema:"of forecasts: an instant, RFC 3339; the end of the record without"`
+}
+
+// A siteNow is a site as it stood.
+type siteNow struct {
+	Site    string   `json:"site"`
+	Carbon  *float64 `json:"g_co2e_per_kwh,omitempty"`
+	Price   *float64 `json:"dollars_per_mwh,omitempty"`
+	GPUs    float64  `json:"gpus"`
+	Held    float64  `json:"gpus_held"`
+	Running int      `json:"jobs_running"`
+	Planned int      `json:"jobs_planned"`
+	Heard   string   `json:"last_heard,omitempty"`
+}
+
+func (d desk) charts(s *sdk.Server) {
+	var names []string
+	for _, c := range timeline.Charts() {
+		names = append(names, c[0]+" ("+c[1]+")")
+	}
+	offer(s, "chart", "A chart as a picture, with its figures as text and as data. Charts: "+strings.Join(names, "; ")+".", d.chart)
+	offer(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.sites)
+}
+
+// draw adds a chart to a result: the picture, and what it shows in figures.
+func draw(r *sdk.CallToolResult, c chart.Chart) error {
+	s := c.Draw(wide)
+	raw, err := s.PNG()
+	if err != nil {
+		return err
+	}
+	var figures bytes.Buffer
+	c.Figures().Write(&figures)
+	r.Content = append(r.Content, &sdk.TextContent{Text: "The picture shows: " + format.Cut(s.Label, 1000) + "\n" + figures.String()}, &sdk.ImageContent{Data: raw, MIMEType: "image/png"})
+	return nil
+}
+
+func (d desk) chart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, error) {
+	at, err := instant("at", in.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	var c chart.Chart
+	var wrong error
+	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+		c, wrong = y.Draw(timeline.Drawing{Chart: in.Chart, Decision: in.Decision, Job: protocol.JobID(in.Job), At: at, Question: in.Question})
+	}); err != nil {
+		return nil, nil, err
+	}
+	if wrong != nil {
+		return nil, nil, wrong
+	}
+	r := new(sdk.CallToolResult)
+	if err := draw(r, c); err != nil {
+		return nil, nil, err
+	}
+	return r, c.Figures(), nil
+}
+
+func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+	at, err := instant("at", in.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	var now timeline.Instant
+	var first, last protocol.Time
+	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+		if first, last = y.Span(); at == 0 || at > last { // nothing is known of later
+			at = last
+		}
+		now = y.At(at)
+	}); err != nil {
+		return nil, nil, err
+	}
+	if at < first {
+		return nil, nil, fmt.Errorf("mcp: at: %s is not in the record, which goes from %s to %s", at, first, last)
+	}
+	t := chart.Table{Head: []string{"site", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
+	all := []siteNow{}
+	for _, s := range now.Sites {
+		if in.Site != "" && in.Site != s.Name {
+			continue
+		}
+		x := siteNow{Site: s.Name, GPUs: float64(s.GPUs) / 1000, Held: float64(s.Held) / 1000, Running: s.Running, Planned: s.Planned}
+		carbon, price := "–", "–"
+		if s.Known {
+			c, p := float64(s.Carbon)/1000, float64(s.Price)/1000
+			x.Carbon, x.Price, carbon, price = &c, &p, chart.Number(c, 0), chart.Number(p, 1)
+		}
+		if s.LastSaid != 0 {
+			x.Heard = s.LastSaid.String()
+		}
+		all = append(all, x)
+		t.Rows = append(t.Rows, []string{format.Clean(s.Name), carbon, price, format.Thousandths(s.Held), format.Thousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
+	}
+	if len(all) == 0 && in.Site != "" {
+		return nil, nil, fmt.Errorf("mcp: no site %q is in this run", format.Clean(in.Site))
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "at %s\n", now.At)
+	t.Write(&text)
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}, map[string]any{"at": now.At.String(), "sites": all}, nil
+}
+
+// resources adds decisions by address, and a prompt that explains one.
+func (d desk) resources(s *sdk.Server) {
+	s.AddResourceTemplate(&sdk.ResourceTemplate{
+		URITemplate: "ledger://decisions/{id}", Name: "decision", MIMEType: "application/json", Description: "One decision as a document.",
+	}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		id := strings.TrimPrefix(r.Params.URI, "ledger://decisions/")
+		var rec record.Record
+		var known bool
+		if err := d.run.Look(ctx, func(y *timeline.Diary) { rec, known = y.Record(id) }); err != nil {
+			return nil, err
+		}
+		if !known {
+			return nil, sdk.ResourceNotFoundError(r.Params.URI)
+		}
+		raw, err := json.Marshal(rec)
+		if err != nil {
+			return nil, err
+		}
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(protocol.Escaped(raw))}}}, nil
+	})
+	s.AddPrompt(&sdk.Prompt{
+		Name: "explain-decision", Description: "Explain one decision to an operator.",
+		Arguments: []*sdk.PromptArgument{{Name: "decision", Description: "its id: D-14", Required: true}},
+	}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		id := format.Clean(r.Params.Arguments["decision"])
+		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{
+			Text: fmt.Sprintf("Explain decision %s to an operator: read it with explain_decision, then say in at most five sentences who won, by what, and why the others did not. Quote figures as they are given, and cite %s.", id, id),
+		}}}}, nil
+	})
+}

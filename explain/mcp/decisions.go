@@ -1,0 +1,188 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// What the tools about decisions are given.
+type (
+	one struct {
+		Decision string `json:"decision" jsonschema:"a decision's id: D-14"`
+		Picture  bool   `json:"picture,omitempty" jsonschema:"also draw what each site offered"`
+	}
+	some struct {
+		Before uint64 `json:"before,omitempty" jsonschema:"a position, as an earlier list gave it: only what was decided before"`
+		At     string `json:"at,omitempty" jsonschema:"an instant, RFC 3339: what was decided until then; the end of the record without"`
+		Kind   string `json:"kind,omitempty" jsonschema:"only award, hold or refuse"`
+		Job    string `json:"job,omitempty"`
+		Site   string `json:"site,omitempty"`
+		Limit  int    `json:"limit,omitempty" jsonschema:"how many, newest first; 20 without, 200 at most"`
+	}
+	next struct {
+		After   uint64 `json:"after" jsonschema:"a position; 0 waits for anything that was ever decided"`
+		Seconds int    `json:"seconds,omitempty" jsonschema:"how long to wait; 30 without, 55 at most"`
+	}
+)
+
+// atOnce bounds the decisions that one call is told of.
+const atOnce = 100
+
+// An entry is a decision in a list.
+type entry struct {
+	Position uint64 `json:"position"` // how many messages of the run were read with it
+	ID       string `json:"id"`
+	At       string `json:"at"`
+	Kind     string `json:"kind"`
+	Job      string `json:"job"`
+	Site     string `json:"site,omitempty"`
+	Start    string `json:"start,omitempty"` // planned
+	Why      string `json:"why"`
+}
+
+// A list is decisions, and up to where they go: where the run had come, unless
+// there were too many for one list of what comes after a position.
+type list struct {
+	Decisions []entry `json:"decisions"`
+	Position  uint64  `json:"position"`
+}
+
+func listed(e timeline.Entry) entry {
+	x := entry{e.N, e.ID, e.At.String(), e.Kind, string(e.Job), e.Site, "", e.Why}
+	if e.Start != 0 {
+		x.Start = e.Start.String()
+	}
+	return x
+}
+
+func (l list) result() (*sdk.CallToolResult, any, error) {
+	var b strings.Builder
+	for _, e := range l.Decisions {
+		fmt.Fprintf(&b, "%s %s %s %s", e.ID, e.At, e.Kind, format.Clean(e.Job))
+		if e.Site != "" {
+			fmt.Fprintf(&b, " %s", format.Clean(e.Site))
+		}
+		fmt.Fprintf(&b, ": %s\n", format.Clean(e.Why))
+	}
+	if len(l.Decisions) == 0 {
+		b.WriteString("no decision\n")
+	}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: b.String()}}}, l, nil
+}
+
+func (d desk) decisions(s *sdk.Server) {
+	offer(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", d.get)
+	offer(s, "list_decisions", "Decisions, newest first.", d.list)
+	offer(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", d.wait)
+}
+
+func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
+	var rec record.Record
+	var known bool
+	var c chart.Chart
+	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+		if rec, known = y.Record(in.Decision); known && in.Picture {
+			c, _ = y.Draw(timeline.Drawing{Chart: "offers", Decision: in.Decision})
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	if !known {
+		return nil, nil, fmt.Errorf("mcp: no decision %q is in this run; list_decisions names some", format.Clean(in.Decision))
+	}
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.Escaped(raw))}}}
+	if c != nil {
+		if err := draw(r, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, rec, nil
+}
+
+func (d desk) list(ctx context.Context, in some) (*sdk.CallToolResult, any, error) {
+	at, err := instant("at", in.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	if in.Limit <= 0 {
+		in.Limit = 20
+	}
+	in.Limit = min(in.Limit, 200)
+	l := list{Decisions: []entry{}}
+	err = d.run.Look(ctx, func(y *timeline.Diary) {
+		l.Position = y.Read()
+		if _, last := y.Span(); at == 0 {
+			at = last
+		}
+		for before := in.Before; len(l.Decisions) < in.Limit; {
+			page := y.Until(at, before, 500)
+			if len(page) == 0 {
+				return
+			}
+			before = page[len(page)-1].N
+			for _, e := range page {
+				if (in.Kind == "" || in.Kind == e.Kind) && (in.Job == "" || in.Job == string(e.Job)) && (in.Site == "" || in.Site == e.Site) && len(l.Decisions) < in.Limit {
+					l.Decisions = append(l.Decisions, listed(e))
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.result()
+}
+
+func (d desk) wait(ctx context.Context, in next) (*sdk.CallToolResult, any, error) {
+	if in.Seconds <= 0 {
+		in.Seconds = 30
+	}
+	timer := time.NewTimer(time.Duration(min(in.Seconds, 55)) * time.Second)
+	defer timer.Stop()
+	for {
+		over := false
+		select {
+		case <-d.run.Over():
+			over = true
+		default:
+		}
+		l := list{Decisions: []entry{}}
+		more, err := d.run.Changed(ctx, func(y *timeline.Diary) {
+			l.Position = y.Read()
+			for _, e := range y.Since(in.After, atOnce) {
+				l.Decisions = append(l.Decisions, listed(e))
+			}
+			if n := len(l.Decisions); n == atOnce { // there may be more: whoever asks again goes on here
+				l.Position = l.Decisions[n-1].Position
+			}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if over || len(l.Decisions) > 0 {
+			return l.result()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-timer.C:
+			return l.result()
+		case <-more:
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gridbid/gridbid/explain/timeline/tail"
+)
+
+// A Call is one call of a tool.
+type Call struct {
+	Tool string
+	Args map[string]any
+}
+
+// Probe calls tools of a run by the official client, and gives what each says,
+// an error's words included, to look. It fails if a tool does not say that it
+// only reads.
+func Probe(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
+	here, there := sdk.NewInMemoryTransports()
+	serving, err := New(run, "probe").Connect(ctx, there, nil)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	defer serving.Close()
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "probe"}, nil).Connect(ctx, here, nil)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	defer client.Close()
+	all, err := client.ListTools(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	for _, t := range all.Tools {
+		if t.Annotations == nil || !t.Annotations.ReadOnlyHint {
+			return fmt.Errorf("mcp: the tool %s does not say that it only reads", t.Name)
+		}
+	}
+	for _, c := range calls {
+		r, err := client.CallTool(ctx, &sdk.CallToolParams{Name: c.Tool, Arguments: c.Args})
+		if err != nil { // the protocol's own refusal of what it was given
+			look(c.Tool, err.Error())
+			continue
+		}
+		for _, part := range r.Content {
+			if t, ok := part.(*sdk.TextContent); ok {
+				look(c.Tool, t.Text)
+			}
+		}
+	}
+	return nil
+}

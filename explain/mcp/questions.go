@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// What the tools that ask are given.
+type (
+	asking struct {
+		Question string `json:"question" jsonschema:"in plain words: why did job-0042 wait; carbon by site on 2026-03-11; help lists more"`
+		Before   string `json:"before,omitempty" jsonschema:"the question before, if this one leans on it: and on wednesday?"`
+		Picture  bool   `json:"picture,omitempty" jsonschema:"also draw the answer, if it has a chart"`
+	}
+	target struct {
+		Decision string `json:"decision,omitempty" jsonschema:"a decision's id: D-14"`
+		Job      string `json:"job,omitempty" jsonschema:"or a job's name, for its last decision"`
+		Picture  bool   `json:"picture,omitempty" jsonschema:"also draw what each site offered"`
+	}
+	whyNot struct {
+		target
+		Site string `json:"site" jsonschema:"the site that was not chosen"`
+	}
+	change struct {
+		target
+		Change  string `json:"change" jsonschema:"one of: elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait, any-region. Without a decision or job, without-site and carbon-price replay the whole run"`
+		Site    string `json:"site,omitempty" jsonschema:"of at-site, without-site and break-even"`
+		Dollars *int64 `json:"dollars_per_tonne,omitempty" jsonschema:"of carbon-price"`
+		Minutes int64  `json:"minutes,omitempty" jsonschema:"of may-wait"`
+	}
+	sum struct {
+		Metric  string `json:"metric,omitempty" jsonschema:"carbon, energy or cost; all without"`
+		By      string `json:"by,omitempty" jsonschema:"site, tenant or hour; jobs are asked about in words: top 5 jobs by carbon"`
+		Site    string `json:"site,omitempty"`
+		Tenant  string `json:"tenant,omitempty"`
+		From    string `json:"from,omitempty" jsonschema:"RFC 3339; the begin of the record without"`
+		To      string `json:"to,omitempty" jsonschema:"RFC 3339; the end of the record without"`
+		Picture bool   `json:"picture,omitempty"`
+	}
+	place struct {
+		Site    string `json:"site,omitempty"`
+		At      string `json:"at,omitempty" jsonschema:"an instant, RFC 3339; the end of the record without"`
+		Picture bool   `json:"picture,omitempty"`
+	}
+	nothing struct{}
+)
+
+func (d desk) questions(s *sdk.Server) {
+	offer(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
+		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
+			return d.say(ctx, in.Picture, func(y *timeline.Diary) query.Answer { return y.Ask(in.Question, in.Before) })
+		})
+	offer(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
+		func(ctx context.Context, in target) (*sdk.CallToolResult, any, error) {
+			return d.query(ctx, in.Picture, in, ask.Query{Ask: "why"})
+		})
+	offer(s, "why_not", "Why another site was not chosen: not able, dearer and by what, or silent.",
+		func(ctx context.Context, in whyNot) (*sdk.CallToolResult, any, error) {
+			return d.query(ctx, in.Picture, in.target, ask.Query{Ask: "why-not", Site: in.Site})
+		})
+	offer(s, "counterfactual", "What would have been decided with one thing changed. The recorded decision is reproduced first; if it cannot be, the answer says so.",
+		func(ctx context.Context, in change) (*sdk.CallToolResult, any, error) {
+			q, err := in.query()
+			if err != nil {
+				return nil, nil, err
+			}
+			return d.query(ctx, in.Picture, in.target, q)
+		})
+	offer(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
+		func(ctx context.Context, in sum) (*sdk.CallToolResult, any, error) {
+			from, err := instant("from", in.From)
+			to, err2 := instant("to", in.To)
+			if err := errors.Join(err, err2); err != nil {
+				return nil, nil, err
+			}
+			return d.say(ctx, in.Picture, func(y *timeline.Diary) query.Answer {
+				q := ask.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
+				switch first, last := y.Span(); { // a time has two ends in words
+				case from != 0 && to == 0:
+					q.To = last + 1
+				case from == 0 && to != 0:
+					q.From = first
+				}
+				return y.Ask(q.String(), "")
+			})
+		})
+	offer(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+		return d.query(ctx, false, target{}, ask.Query{Ask: "policies"})
+	})
+	offer(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+		return d.query(ctx, false, target{}, ask.Query{Ask: "weights"})
+	})
+	for name, of := range map[string][2]string{
+		"queue":    {"pending", "Which jobs waited at an instant, and for how many GPUs in all."},
+		"forecast": {"forecast", "What a site said of its hours ahead: carbon intensity and price."},
+	} {
+		offer(s, name, of[1], func(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+			at, err := instant("at", in.At)
+			if err != nil {
+				return nil, nil, err
+			}
+			return d.query(ctx, in.Picture, target{}, ask.Query{Ask: of[0], Site: in.Site, At: at})
+		})
+	}
+}
+
+// query returns the typed query of a change.
+func (in change) query() (ask.Query, error) {
+	whole := in.Decision == "" && in.Job == ""
+	if in.Change == "carbon-price" && in.Dollars == nil {
+		return ask.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne: say at which price of carbon")
+	}
+	switch {
+	case in.Change == "without-site" && whole:
+		return ask.Query{Ask: "day-without", Site: in.Site}, nil
+	case in.Change == "carbon-price" && whole:
+		return ask.Query{Ask: "day-carbon", Number: *in.Dollars}, nil
+	case whole:
+		return ask.Query{}, errors.New("mcp: counterfactual: decision or job: name one; only without-site and carbon-price are about the whole run")
+	}
+	switch in.Change {
+	case "elsewhere":
+		return ask.Query{Ask: "elsewhere"}, nil
+	case "at-site":
+		return ask.Query{Ask: "elsewhere-at", Site: in.Site}, nil
+	case "at-once":
+		return ask.Query{Ask: "immediate"}, nil
+	case "without-site":
+		return ask.Query{Ask: "without", Site: in.Site}, nil
+	case "carbon-price":
+		return ask.Query{Ask: "reprice", Number: *in.Dollars}, nil
+	case "break-even":
+		return ask.Query{Ask: "breakeven", Site: in.Site}, nil
+	case "may-wait":
+		return ask.Query{Ask: "slack", Long: time.Duration(min(max(in.Minutes, 0), 1<<20)) * time.Minute}, nil
+	case "any-region":
+		return ask.Query{Ask: "unbound"}, nil
+	}
+	return ask.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
+}
+
+// query asks what is asked of a target in the words that mean it, so that what
+// cannot be asked in words cannot be asked here.
+func (d desk) query(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
+	if of.Decision != "" && of.Job != "" {
+		return nil, nil, errors.New("mcp: decision and job: name one of the two")
+	}
+	if of.Decision != "" {
+		n, ok := record.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // the question finds it
+		if !ok {
+			return nil, nil, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
+		}
+		q.Decision = n
+	}
+	q.Job = protocol.JobID(of.Job)
+	return d.say(ctx, picture, func(y *timeline.Diary) query.Answer { return y.Ask(q.String(), "") })
+}
+
+// say returns an answer as text and as data, and as a picture if it is asked
+// for. A question that was not answered is the caller's to ask otherwise.
+func (d desk) say(ctx context.Context, picture bool, ask func(*timeline.Diary) query.Answer) (*sdk.CallToolResult, any, error) {
+	var a query.Answer
+	var pictures []chart.Chart
+	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+		a = ask(y)
+		if picture {
+			for _, x := range append([]query.Answer{a}, a.More...) {
+				if c, ok := y.Picture(x); ok {
+					pictures = append(pictures, c)
+				}
+			}
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	var text bytes.Buffer
+	if err := a.Write(&text); err != nil {
+		return nil, nil, err
+	}
+	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}
+	r.IsError = a.Kind != "answer" && a.Kind != "absent"
+	for _, c := range pictures {
+		if err := draw(r, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, a, nil
+}
+
+func instant(field, s string) (protocol.Time, error) {
+	if s == "" {
+		return 0, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return 0, fmt.Errorf("mcp: %s: %q is no instant; want one such as 2026-03-11T13:45:00Z", field, s)
+	}
+	return protocol.At(t), nil
+}

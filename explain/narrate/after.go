@@ -1,0 +1,130 @@
+package narrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// rounds says how often the job was called, and what came of each.
+func rounds(r history.JobRecord) []string {
+	n := len(r.Rounds)
+	if n > 0 && r.Older {
+		r.Older = false
+		return append([]string{"It had been called in rounds before, which are not in this record."}, rounds(r)...)
+	}
+	if n < 2 {
+		return declines(r)
+	}
+	s := fmt.Sprintf("It was called in %d rounds, from %s to %s.", n, clock(r.Rounds[0].At), clock(r.Rounds[n-1].At))
+	held := make(map[protocol.Code]int)
+	var order []protocol.Code
+	for _, l := range r.Rounds {
+		if l.Kind != "hold" {
+			continue
+		}
+		if held[l.Code] == 0 {
+			order = append(order, l.Code)
+		}
+		held[l.Code]++
+	}
+	var parts []string
+	for _, code := range order {
+		often := "once"
+		if held[code] > 1 {
+			often = fmt.Sprintf("%d times", held[code])
+		}
+		parts = append(parts, often+" because "+Words(code))
+	}
+	if len(parts) > 0 {
+		s += " It was held " + format.List(parts) + "."
+	}
+	return append([]string{s}, declines(r)...)
+}
+
+func declines(r history.JobRecord) (all []string) {
+	for _, a := range r.Awards {
+		if a.Answer == "decline" && a.Declined.Code == protocol.SiteGone {
+			all = append(all, fmt.Sprintf("It was taken from %s: %s.", format.Clean(a.Site), Because(a.Declined)))
+		} else if a.Answer == "decline" {
+			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, format.Clean(a.Site), Because(a.Declined)))
+		} else if a.Lapsed && a.Answer == "" {
+			all = append(all, fmt.Sprintf("In round %d it was awarded to %s, which did not answer in time.", a.Round, format.Clean(a.Site)))
+		}
+	}
+	return all
+}
+
+// ran says what was measured, against what was bid: of each part, and of the last.
+func ran(r history.JobRecord) (all []string) {
+	for _, p := range r.Parts {
+		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
+			clock(p.Started), clock(p.Ended), format.Clean(p.Site), where(&p), format.KWh(p.Cost.Energy), format.Kg(p.Cost.Carbon), format.Dollars(p.Cost.Money)))
+		if (p.Settlement != history.Origin{}) {
+			all = append(all, fmt.Sprintf("%s was paid %s for that part.", format.Clean(p.Site), format.Dollars(p.Settled.Paid)))
+		}
+	}
+	return append(all, last(r)...)
+}
+
+// last says what came of a job's last award.
+func last(r history.JobRecord) []string {
+	run := r.Run
+	switch {
+	case r.Refusal != nil:
+		return nil
+	case run == nil && len(r.Parts) > 0 && r.State == history.Waiting:
+		return []string{"Its rest waits to be sold."}
+	case run == nil && r.Award() != nil && r.Award().Answer == "":
+		return []string{fmt.Sprintf("%s has not answered the award yet.", format.Clean(r.Award().Site))}
+	case run == nil && r.Award() != nil:
+		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", format.Clean(r.Award().Site))}
+	case run == nil:
+		return nil
+	case run.Planned:
+		return []string{fmt.Sprintf("%s has accepted it, to start %s.", format.Clean(run.Site), clock(run.Started))}
+	case r.State != history.Ended:
+		return []string{fmt.Sprintf("It runs at %s on %s since %s.", format.Clean(run.Site), where(run), clock(run.Started))}
+	}
+	c := run.Cost
+	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
+		format.Clean(run.Site), where(run), clock(run.Started), clock(run.Ended), format.KWh(c.Energy), format.Kg(c.Carbon), format.Dollars(c.Money))}
+	if a := r.Award(); a != nil {
+		o := a.Option
+		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
+			format.Clean(a.Site), format.KWh(o.Energy), format.Kg(o.Carbon), format.Dollars(o.Money), clock(o.Finish)))
+	}
+	if run.Estimated {
+		all = append(all, "Its energy was not metered, or not all of it: that is the site's estimate.")
+	}
+	if (run.Settlement != history.Origin{}) {
+		all = append(all, fmt.Sprintf("%s was paid %s.", format.Clean(run.Settled.Site), format.Dollars(run.Settled.Paid)))
+	}
+	if r.Late() {
+		return append(all, fmt.Sprintf("It was late by %s.", format.Span(run.Ended.Sub(r.Job.Deadline))))
+	}
+	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.Span(r.Job.Deadline.Sub(run.Ended))))
+}
+
+func where(run *history.Run) string {
+	s := format.Clean(run.Node)
+	if len(run.Devices) == 0 {
+		return s
+	}
+	n := len(run.Devices)
+	if first, last := run.Devices[0], run.Devices[n-1]; n > 2 && slices.IsSorted(run.Devices) && last-first == n-1 {
+		return fmt.Sprintf("%s, GPUs %d to %d", s, first, last)
+	}
+	var devices []string
+	for _, d := range run.Devices {
+		devices = append(devices, fmt.Sprint(d))
+	}
+	word := ", GPU "
+	if len(devices) > 1 {
+		word = ", GPUs "
+	}
+	return s + word + format.List(devices)
+}

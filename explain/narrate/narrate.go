@@ -1,0 +1,70 @@
+// Package narrate tells a decision in words: why this site, why this hour,
+// what the others offered, and what came of it. The command line, the page and
+// the chat show the same words.
+//
+// Promises: every figure is copied from the record or is a difference of two
+// of its figures; a sentence with a site's figure names the site; the same
+// record gives the same text. Names and notes come from outside, so characters
+// that could move a terminal's cursor or turn the text's direction are shown
+// as a dot. The text is plain, in UTC, and fits 100 columns unless names are
+// long.
+//
+// What is told was folded by history.
+package narrate
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
+)
+
+// Decision tells what became of a job and why.
+func Decision(w io.Writer, r history.JobRecord) error {
+	out := bufio.NewWriter(w)
+	format.Wrap(out, asked(r))
+	h, heard := hearing(r)
+	paragraph(out, decided(r, h, heard))
+	if a := r.Award(); heard && (a == nil || of(h, a)) {
+		fmt.Fprintln(out)
+		costs(out, h)
+		fmt.Fprintln(out)
+		terms(out, h)
+	}
+	paragraph(out, rounds(r))
+	paragraph(out, ran(r))
+	return out.Flush()
+}
+
+// hearing returns the round that decided: the one of the award in force, or
+// the last.
+func hearing(r history.JobRecord) (history.Hearing, bool) {
+	n := len(r.Hearings)
+	if n == 0 {
+		return history.Hearing{}, false
+	}
+	if a := r.Award(); a != nil {
+		for _, h := range r.Hearings {
+			if of(h, a) {
+				return h, true
+			}
+		}
+	}
+	return r.Hearings[n-1], true
+}
+
+// of reports whether an award was decided in a round.
+func of(h history.Hearing, a *history.Decision) bool {
+	return h.Round == a.Round && h.Decision.Kind == "award" && h.Decision.Epoch == a.Epoch
+}
+
+// paragraph writes an empty line and then sentences; nothing if there are none.
+func paragraph(out *bufio.Writer, sentences []string) {
+	if len(sentences) > 0 {
+		fmt.Fprintln(out)
+		format.Wrap(out, strings.Join(sentences, " "))
+	}
+}

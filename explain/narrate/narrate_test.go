@@ -1,0 +1,419 @@
+package narrate
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite the stories in testdata; read what changed before you commit")
+
+const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
+
+func at(d time.Duration) protocol.Time { return noon.Add(d) }
+
+// A story is a run being said.
+type story struct {
+	now    protocol.Time
+	mouths map[protocol.Party]*protocol.Mouth
+	book   *history.Book
+}
+
+func begin(sites ...string) *story {
+	s := &story{now: noon, mouths: make(map[protocol.Party]*protocol.Mouth), book: history.New(history.Config{})}
+	for _, name := range sites {
+		s.say(protocol.Agent(name), protocol.Coordinator, protocol.Hello{Site: name})
+	}
+	return s
+}
+
+func (s *story) say(who, to protocol.Party, body protocol.Body) {
+	if s.mouths[who] == nil {
+		s.mouths[who] = &protocol.Mouth{Who: who}
+	}
+	s.book.Add(s.mouths[who].Say(s.now, to, body))
+}
+
+func (s *story) call(round uint64, j protocol.Job) {
+	s.say(protocol.Coordinator, "", protocol.Call{
+		Round: round, Closes: s.now.Add(5 * time.Second), Jobs: []protocol.Job{j},
+		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
+		Shadow: []protocol.Price{
+			{Site: "oslo", Model: "A100", From: noon, Slot: 24 * time.Hour, Values: []protocol.Microdollars{8_000}},
+		},
+	})
+}
+
+func (s *story) offer(site string, round uint64, menu protocol.Menu) {
+	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: round, Jobs: []protocol.Menu{menu}})
+}
+
+func (s *story) award(site string, round uint64, o protocol.Option, why protocol.Code) {
+	s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{
+		Round: round, Job: "train-42", Epoch: round, Option: o, Why: protocol.Reason{Code: why},
+		Proof: protocol.Certificate{Primal: 1_235_000, Bound: 1_229_900, Jobs: 31},
+	})
+}
+
+func (s *story) run(site string, o protocol.Option, took time.Duration) {
+	agent, hands := protocol.Agent(site), protocol.Hands(site)
+	s.say(agent, protocol.Coordinator, protocol.Accept{Job: "train-42", Epoch: 2, Start: o.Start})
+	s.now = o.Start
+	s.say(agent, hands, protocol.Launch{Job: job(), Epoch: 2, Node: "gpu-07", Devices: []int{2, 3}, Model: o.Model})
+	s.now = s.now.Add(took)
+	counted := protocol.Bill{IT: 6_100_000_000, Energy: 6_480_000_000, Carbon: 41_400, Money: 61_000, Finish: s.now}
+	s.say(hands, agent, protocol.Exited{Job: "train-42", Epoch: 2, Draw: []protocol.Slice{{Hour: o.Start, Energy: counted.IT}}})
+	s.say(agent, protocol.Coordinator, protocol.Done{
+		Job: "train-42", Epoch: 2, Started: o.Start, Ended: s.now, Node: "gpu-07", Devices: []int{2, 3},
+		IT: counted.IT, Energy: counted.Energy, Carbon: counted.Carbon, Money: counted.Money,
+	})
+	s.say(protocol.Coordinator, "", protocol.Settled{
+		Job: "train-42", Site: site, Payer: "vision", Paid: 64_050, Counted: counted, Late: s.now > job().Deadline,
+	})
+}
+
+func job() protocol.Job {
+	return protocol.Job{
+		ID: "train-42", Tenant: "vision", Home: "lyon", GPUs: 2, Share: 1000, CPU: 16_000, Memory: 65_536,
+		Models: []string{"A100", "V100"}, Arrival: noon.Add(-10 * time.Minute), Run: 3 * time.Hour,
+		Deadline: at(14 * time.Hour), Deferrable: true, Regions: []string{"bern", "lyon", "oslo", "turin"},
+	}
+}
+
+func option(start, took time.Duration, model string, watts, grams, cents int) protocol.Option {
+	return protocol.Option{
+		Start: at(start), Finish: at(start + took), Model: model, Cap: protocol.Milliwatts(watts * 1000),
+		Energy: 6_300_000_000, Carbon: protocol.Milligrams(grams * 1000), Money: protocol.Microdollars(cents * 10_000),
+	}
+}
+
+func none(code protocol.Code, note string) protocol.Menu {
+	return protocol.Menu{Job: "train-42", Why: protocol.Reason{Code: code, Note: note}}
+}
+
+func menu(options ...protocol.Option) protocol.Menu {
+	return protocol.Menu{Job: "train-42", Options: options}
+}
+
+// night is when oslo is cheap.
+func night() protocol.Option {
+	o := option(9*time.Hour, 2*time.Hour, "A100", 275, 42, 6)
+	o.Transfer, o.Fragment, o.Awake = 4_000, 250, 2_000
+	return o
+}
+
+// deferred is a job that is held once and then won by oslo for the night.
+func deferred() *story {
+	s := begin("bern", "lyon", "oslo", "paris", "turin")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer("lyon", 1, menu(option(0, 3*time.Hour, "V100", 0, 310, 14)))
+	s.offer("oslo", 1, menu(option(time.Hour, 2*time.Hour, "A100", 275, 51, 11), night()))
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+		Round: 1, Job: "train-42", Until: at(time.Hour), Site: "oslo", Start: at(9 * time.Hour),
+		Why: protocol.Reason{Code: protocol.CheaperLater},
+	})
+	s.now = at(time.Hour)
+	s.call(2, job())
+	s.offer("lyon", 2, menu(option(time.Hour, 3*time.Hour, "V100", 0, 300, 13)))
+	s.offer("oslo", 2, menu(option(time.Hour, 2*time.Hour, "A100", 275, 50, 10), night()))
+	s.offer("paris", 2, none(protocol.NotAllowed, ""))
+	s.offer("turin", 2, none(protocol.NoRoom, "all 8 A100 are taken until 14 Apr 05:00"))
+	s.award("oslo", 2, night(), protocol.Cheapest)
+	return s
+}
+
+var stories = []struct {
+	name string
+	tell func() *story
+}{
+	{"deferred to a better hour", func() *story {
+		s := deferred()
+		s.run("oslo", night(), 125*time.Minute)
+		return s
+	}},
+	{"ended late", func() *story {
+		s := deferred()
+		s.run("oslo", night(), 6*time.Hour)
+		return s
+	}},
+	{"not the cheapest offer", func() *story {
+		s := begin("lyon", "oslo")
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+		s.call(2, job())
+		s.offer("lyon", 2, menu(option(0, 3*time.Hour, "V100", 0, 310, 14)))
+		s.offer("oslo", 2, menu(option(0, 2*time.Hour, "A100", 275, 51, 11)))
+		s.award("lyon", 2, option(0, 3*time.Hour, "V100", 0, 310, 14), protocol.Cheapest)
+		return s
+	}},
+	{"by a fixed rule", func() *story {
+		s := begin("lyon", "oslo")
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+		s.call(2, job())
+		s.offer("lyon", 2, menu(option(0, 3*time.Hour, "V100", 0, 310, 14)))
+		s.offer("oslo", 2, none(protocol.NotAsked, ""))
+		s.award("lyon", 2, option(0, 3*time.Hour, "V100", 0, 310, 14), protocol.ByRule)
+		return s
+	}},
+	{"held while every site is full", func() *story {
+		s := begin("lyon", "oslo")
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+		for round := range uint64(30) {
+			s.now = at(time.Duration(round) * time.Hour)
+			s.call(round+1, job())
+			s.offer("lyon", round+1, none(protocol.NoRoom, ""))
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+				Round: round + 1, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting},
+			})
+		}
+		return s
+	}},
+	{"declined", func() *story {
+		s := deferred()
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: 2, Why: protocol.Reason{Code: protocol.RoomGone}})
+		return s
+	}},
+	{"refused at the door", func() *story {
+		s := begin("oslo")
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{
+			Job: "train-42", Why: protocol.Reason{Code: protocol.Malformed, Note: "gpus: want 0..16 of one node"},
+		})
+		return s
+	}},
+	{"hostile names are text", func() *story {
+		s := begin("oslo", "ly\x1b[31mon\u202e")
+		j := job()
+		j.Tenant = "evil\x07\n\x1b]0;owned\x07"
+		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.call(2, j)
+		s.offer("oslo", 2, none("\x1b[2J", "line\r\nbreak"))
+		return s
+	}},
+}
+
+func TestStories(t *testing.T) {
+	for _, tc := range stories {
+		t.Run(tc.name, func(t *testing.T) {
+			r, ok := tc.tell().book.Job("train-42")
+			if !ok {
+				t.Fatal("the job is not in the book")
+			}
+			var got bytes.Buffer
+			if err := Decision(&got, r); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", strings.ReplaceAll(tc.name, " ", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(want) {
+				t.Errorf("the story changed; go test -update rewrites it.\n got:\n%s\nwant:\n%s", got.String(), want)
+			}
+			for line := range strings.Lines(got.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+					t.Errorf("a line has %d columns; want at most 100: %s", n, line)
+				}
+				if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(c rune) bool { return c < ' ' || c == '\u202e' }) {
+					t.Errorf("a line holds a control character: %q", line)
+				}
+			}
+		})
+	}
+}
+
+// What a site did not answer in time is not in force, and what was decided since is told.
+func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
+	s := begin("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer("oslo", 1, menu(option(0, 3*time.Hour, "V100", 0, 310, 1)))
+	s.award("oslo", 1, option(0, 3*time.Hour, "V100", 0, 310, 1), protocol.Cheapest)
+	s.now = s.now.Add(time.Minute)
+	s.call(2, job())
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(got.String()), " ")
+	for _, want := range []string{"It is held since round 2", "In round 1 it was awarded to oslo, which did not answer in time."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, &got)
+		}
+	}
+	if strings.Contains(text, "has not answered") {
+		t.Errorf("the award is told as open:\n%s", &got)
+	}
+}
+
+// A site was cheaper, and was passed over: that is why, and no other reason is made up.
+func TestWhoIsPassedOverIsTold(t *testing.T) {
+	s := begin("lyon", "oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	dear, cheap := option(0, 3*time.Hour, "V100", 0, 310, 14), option(0, 3*time.Hour, "V100", 0, 310, 1)
+	for round := uint64(1); round <= spurns+1; round++ {
+		s.call(round, job())
+		s.offer("lyon", round, menu(dear))
+		s.offer("oslo", round, menu(cheap))
+		if round == spurns+1 {
+			s.award("lyon", round, dear, protocol.Cheapest)
+			break
+		}
+		s.award("oslo", round, cheap, protocol.Cheapest)
+		if round != 2 { // it let the second run out
+			s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: round, Why: protocol.Reason{Code: protocol.RoomGone}})
+		}
+		s.now = s.now.Add(time.Minute)
+	}
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(got.String()), " ")
+	if want := "But oslo had been awarded the job 8 times before and had not kept it: such a site is passed over for some rounds."; !strings.Contains(text, want) || strings.Contains(text, "share its room") {
+		t.Errorf("want %q in\n%s", want, &got)
+	}
+}
+
+// The award of a rest is not held against what the whole job was offered for.
+func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
+	r, _ := deferred().book.Job("train-42")
+	h, _ := hearing(r)
+	if len(whyNow(r, h)) != 1 {
+		t.Fatal("the story tells of no earlier start")
+	}
+	r.Parts = []history.Run{{Site: "lyon"}}
+	if got := whyNow(r, h); len(got) > 0 {
+		t.Errorf("of a rest: %q", got)
+	}
+}
+
+// An award off the books of another coordinator has no round on record, and is told.
+func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
+	s := begin("oslo")
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.award("oslo", 7, night(), protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It was awarded to oslo in round 7") || strings.Contains(text, "not been called") {
+		t.Errorf("%s", &got)
+	}
+}
+
+// What another coordinator decided since is in force, and not what this one decided
+// before: of that it is told what came of it.
+func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
+	s := begin("lyon", "oslo")
+	o := option(0, 3*time.Hour, "V100", 0, 310, 1)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer("oslo", 1, menu(o))
+	s.award("oslo", 1, o, protocol.Cheapest)
+	s.now = s.now.Add(time.Minute)
+	says := func(want, never string) {
+		t.Helper()
+		r, _ := s.book.Job("train-42")
+		var got bytes.Buffer
+		if err := Decision(&got, r); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, want) || strings.Contains(text, never) {
+			t.Errorf("want %q, and no %q, in\n%s", want, never, &got)
+		}
+	}
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.Waiting}})
+	says("It was awarded to oslo, which did not answer in time.", "declined")
+	s.award("lyon", 7, o, protocol.Cheapest)
+	says("It was awarded to lyon in round 7, at 13 Apr 12:01, because it costs least, all jobs of the round taken together. That round is not in this record.", "awarded to oslo in round 1, at")
+	r, _ := s.book.Job("train-42")
+	for _, f := range Facts(r) {
+		if f.Unit == "microdollars" && f.Name == "total-cost" {
+			t.Errorf("%+v; its prices are not known", f)
+		}
+	}
+}
+
+// What a coordinator that took over called first was called before by another: that
+// is no job's first round.
+func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
+	s := begin("oslo")
+	now, later := option(0, 3*time.Hour, "V100", 0, 310, 3), option(9*time.Hour, 3*time.Hour, "V100", 0, 310, 1)
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.now = s.now.Add(time.Minute)
+	s.call(7, job())
+	s.offer("oslo", 7, menu(now, later))
+	s.award("oslo", 7, later, protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It had been called in rounds before, which are not in this record.") || strings.Contains(text, "first round") {
+		t.Errorf("%s", &got)
+	}
+}
+
+// under explains why a job went to one of two sites, its own, where rules were in force; the
+// other asked for less.
+func under(t *testing.T, rules []protocol.Rule, own, other string) string {
+	t.Helper()
+	s := begin(own, other)
+	o := option(0, 3*time.Hour, "A100", 0, 310, 3)
+	s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: rules})
+	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
+	s.call(1, job())
+	s.offer(own, 1, menu(o))
+	s.offer(other, 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
+	s.award(own, 1, o, protocol.Cheapest)
+	r, _ := s.book.Job("train-42")
+	var got bytes.Buffer
+	if err := Decision(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(got.String()), " ")
+}
+
+// Where rules of the operators are in force, what room is worth to others need not be
+// why a cheaper site was not taken.
+func TestRulesInForceAreNotPassedOver(t *testing.T) {
+	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}} {
+		text := under(t, rules, "oslo", "bern")
+		if strings.Contains(text, "Rules of the operators were in force, version 3") != (rules != nil) || strings.Contains(text, "share its room") != (rules == nil) {
+			t.Errorf("under %v: %s", rules, text)
+		}
+	}
+}
+
+// Beside rules in force what room was worth is told, too: it may have been either.
+func TestRulesInForceHideNoPriceOfRoom(t *testing.T) {
+	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Prefer, Sites: []string{"turin"}, Weight: 150}}} {
+		text, want := under(t, rules, "bern", "oslo"), "But its room is worth more to other jobs: $0.0480, against $0 at bern."
+		if rules != nil {
+			want = "dearer or cheaper than it is. By the prices of its round the room at oslo is worth $0.0480 to other jobs, and that at bern $0."
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("under %v: %s; want %q", rules, text, want)
+		}
+	}
+}

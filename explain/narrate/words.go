@@ -1,0 +1,86 @@
+package narrate
+
+import (
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Words returns a reason in words that follow "because": "no site has room
+// now". A code that it does not know is returned as it is.
+func Words(code protocol.Code) string {
+	switch code {
+	case protocol.NotAllowed:
+		return "its data may not leave the regions that it names"
+	case protocol.NoModel:
+		return "the site has no GPU of a model that will do"
+	case protocol.TooBig:
+		return "no node of the site is large enough"
+	case protocol.NoRoom:
+		return "the site has no room in time"
+	case protocol.PastDeadline:
+		return "no start at the site meets the deadline"
+	case protocol.NoSignal:
+		return "the site does not know its price or carbon intensity"
+	case protocol.NotAsked:
+		return "the rule of this policy asks another site"
+	case protocol.Forbidden:
+		return "a rule of the operators' policy forbids it"
+	case protocol.Cheapest:
+		return "it costs least, all jobs of the round taken together"
+	case protocol.Judged:
+		return "a judge chose it among options that cost nearly the same"
+	case protocol.ByRule:
+		return "the fixed rule of this policy chose the site"
+	case protocol.CheaperLater:
+		return "the plan runs it at a better hour"
+	case protocol.Waiting:
+		return "no site has room now"
+	case protocol.NoOffer:
+		return "no site has an option for it"
+	case protocol.Malformed:
+		return "the job makes no sense"
+	case protocol.Duplicate:
+		return "a job of that id with other contents is known"
+	case protocol.RoomGone:
+		return "the room was taken since the offer"
+	case protocol.Superseded:
+		return "a newer award of the job is known"
+	case protocol.UnknownJob:
+		return "nobody asked about the job"
+	case protocol.SiteSilent:
+		return "the site did not answer in time"
+	case protocol.SiteGone:
+		return "an operator said that the site will not come back"
+	case protocol.BadTerms:
+		return "the offer cannot be true"
+	case protocol.Cancelled:
+		return "it was cancelled"
+	case protocol.Unconfirmed:
+		return "the coordinator was not heard before the lease ended"
+	case protocol.Refused:
+		return "the site's cluster refused it"
+	case protocol.Evicted:
+		return "it was evicted"
+	case protocol.NodeGone:
+		return "its node went away"
+	case protocol.TakenOver:
+		return "another scheduler or user took its place"
+	case protocol.Unfinished:
+		return "it did not get to run in time"
+	case "":
+		return "no reason was given"
+	}
+	return format.Clean(string(code))
+}
+
+// Known reports whether there are words for a code. Others are text of whoever
+// said them.
+func Known(code protocol.Code) bool { return Words(code) != format.Clean(string(code)) }
+
+// Because returns a reason with its note: "no site has room now (4 of 4 busy)".
+func Because(why protocol.Reason) string {
+	if why.Note == "" {
+		return Words(why.Code)
+	}
+	return Words(why.Code) + " (" + format.Clean(why.Note) + ")"
+}

@@ -1,0 +1,178 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An Answer is what came of a question. Its JSON is part of the interface:
+// docs/ask.md.
+type Answer struct {
+	Kind     string     `json:"kind"` // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
+	Read     string     `json:"read"` // how the question was read; "" if it was not
+	Query    *ask.Query `json:"query,omitempty"`
+	Text     []string   `json:"text"` // sentences, for people
+	Table    *Table     `json:"table,omitempty"`
+	Figures  []Figure   `json:"figures,omitempty"`
+	Chart    *Chart     `json:"chart,omitempty"`
+	Cites    []string   `json:"cites,omitempty"`    // decisions that it comes from
+	Readings []string   `json:"readings,omitempty"` // questions to ask instead
+	Command  string     `json:"command,omitempty"`  // that says the same again
+	Draw     string     `json:"draw,omitempty"`     // a command that draws the chart
+	More     []Answer   `json:"more,omitempty"`     // to what else was asked in the same breath
+
+	Flags string `json:"-"` // that name the run, for the commands of readings
+}
+
+// A Table is rows of cells under their heads. Cells are for people; figures
+// are in Figures.
+type Table struct {
+	Head []string   `json:"head"`
+	Rows [][]string `json:"rows"`
+}
+
+// A Figure is one value of an answer.
+type Figure struct {
+	Subject string   `json:"subject"` // "run", "job/NAME", "site/NAME", "tenant/NAME", ...
+	Name    string   `json:"name"`
+	Value   int64    `json:"value"`
+	Unit    string   `json:"unit"` // "microdollars", "millijoules", "milligrams", "ms", "instant", "count", ...
+	From    []string `json:"from,omitempty"`
+}
+
+func (a *Answer) say(format string, args ...any) {
+	a.Text = append(a.Text, fmt.Sprintf(format, args...))
+}
+
+func (a *Answer) figure(subject, name string, value int64, unit string, from ...string) {
+	none := func(id string) bool { return id == "" }
+	if slices.ContainsFunc(from, none) {
+		from = slices.DeleteFunc(slices.Clone(from), none)
+	}
+	a.Figures = append(a.Figures, Figure{subject, name, value, unit, from})
+}
+
+// cite adds a decision that is not cited yet; zero is none.
+func (a *Answer) cite(ids ...uint64) {
+	for _, id := range ids {
+		if id == 0 {
+			continue
+		}
+		name := cite(id)
+		if n := len(a.Cites); n > 0 && a.Cites[n-1] == name {
+			continue
+		}
+		a.Cites = append(a.Cites, name)
+	}
+}
+
+// cited adds decisions by name.
+func (a *Answer) cited(names ...string) {
+	for _, n := range names {
+		if n != "" && !slices.Contains(a.Cites, n) {
+			a.Cites = append(a.Cites, n)
+		}
+	}
+}
+
+func (a *Answer) row(cells ...string) { a.Table.Rows = append(a.Table.Rows, cells) }
+
+// mostCited bounds the ids that are shown; all are in the JSON.
+const mostCited = 6
+
+// Write writes the answer for people: plain text, in lines of at most 100
+// columns where names allow it.
+func (a Answer) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if a.Read != "" {
+		format.Wrap(out, "read as: "+a.Read)
+		fmt.Fprintln(out)
+	}
+	for _, s := range a.Text {
+		format.Wrap(out, s)
+	}
+	if a.Table != nil && len(a.Table.Rows) > 0 {
+		fmt.Fprintln(out)
+		a.Table.write(out)
+	}
+	for i, r := range a.Readings {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "  %s%s\n", command(r), a.Flags)
+	}
+	if n := len(a.Cites); n > 0 {
+		more := ""
+		if n > mostCited {
+			more = fmt.Sprintf(", and %d more (--json has all)", n-mostCited)
+		}
+		fmt.Fprintln(out)
+		format.Wrap(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
+	}
+	if a.Command != "" {
+		if len(a.Cites) == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "again: %s\n", a.Command)
+	}
+	if a.Draw != "" {
+		fmt.Fprintf(out, "chart: %s\n", a.Draw)
+	}
+	for _, more := range a.More {
+		fmt.Fprintln(out)
+		if err := more.Write(out); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// write lines columns up: the first to the left, others to the right.
+func (t Table) write(out *bufio.Writer) {
+	wide := make([]int, len(t.Head))
+	lines := append([][]string{t.Head}, t.Rows...)
+	for _, cells := range lines {
+		for i, c := range cells[:min(len(cells), len(wide))] {
+			if i < len(t.Head)-1 || i == 0 || len(c) <= 40 {
+				wide[i] = max(wide[i], utf8.RuneCountInString(c))
+			}
+		}
+	}
+	for _, cells := range lines {
+		line := " "
+		for i, c := range cells[:min(len(cells), len(wide))] {
+			gap := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(c)))
+			if i == 0 || len(c) > 40 || t.Head[i] == "why" {
+				line += " " + c + gap
+			} else {
+				line += "  " + gap + c
+			}
+		}
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
+	}
+}
+
+// command returns the command line that asks a question, or "" if it holds
+// what a shell or a terminal would not show as it is.
+func command(question string) string { return commandOf("ask", question) }
+
+func commandOf(verb, question string) string {
+	if format.Clean(question) != question {
+		return "(a name here cannot be typed; use --json)"
+	}
+	return "gridbid " + verb + " " + format.Quoted(question)
+}
+
+// name returns a name from outside as people may see it.
+func name[T ~string](s T) string { return format.Clean(string(s)) }
+
+// ofJob returns what a figure of a job is about.
+func ofJob(id protocol.JobID) string { return "job/" + string(id) }

@@ -1,0 +1,274 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// weights tells by what options are judged.
+func (l *Log) weights(q ask.Query, a *Answer) {
+	var newest history.Hearing
+	for _, r := range l.records() {
+		if n := len(r.Hearings); n > 0 && r.Hearings[n-1].Called.At >= newest.Called.At {
+			newest = r.Hearings[n-1]
+		}
+	}
+	if w := newest.Weights; newest.Called == (history.Origin{}) {
+		a.say("No round was called, so no prices are in the record.")
+	} else {
+		a.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
+			perTonne(w.Carbon), format.Dollars(w.Delay), format.Dollars(w.Late))
+		a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
+		a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
+		a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
+	}
+	l.rulesTold(a)
+}
+
+// bidError compares what sites bid with what was measured.
+func (l *Log) bidError(q ask.Query, a *Answer) {
+	a.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
+	type sums struct {
+		n           int
+		bid, used   protocol.Millijoules
+		under, over int
+	}
+	by := make(map[string]*sums)
+	for _, spent := range l.over(ask.Query{}) {
+		s := spent.run.Settled
+		if spent.run.Settlement.From == "" || s.BidFor.Energy == 0 {
+			continue
+		}
+		if by[s.Site] == nil {
+			by[s.Site] = new(sums)
+		}
+		x := by[s.Site]
+		x.n++
+		x.bid += s.BidFor.Energy
+		x.used += s.Counted.Energy
+		switch {
+		case s.Counted.Energy > s.BidFor.Energy:
+			x.under++
+		case s.Counted.Energy < s.BidFor.Energy:
+			x.over++
+		}
+	}
+	a.Table = &Table{Head: []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}}
+	for _, s := range sorted(by) {
+		if q.Site != "" && q.Site != s {
+			continue
+		}
+		x := by[s]
+		a.row(name(s), fmt.Sprint(x.n), kWh(x.bid), kWh(x.used), a.percent("site/"+s, "difference", int64(x.used-x.bid), int64(x.bid)), fmt.Sprint(x.under), fmt.Sprint(x.over))
+		a.figure("site/"+s, "energy-bid", int64(x.bid), "millijoules")
+		a.figure("site/"+s, "energy-measured", int64(x.used), "millijoules")
+		a.figure("site/"+s, "jobs", int64(x.n), "count")
+		a.figure("site/"+s, "took-more", int64(x.under), "count")
+		a.figure("site/"+s, "took-less", int64(x.over), "count")
+	}
+	if len(a.Table.Rows) == 0 {
+		a.say("No job was settled.")
+	} else {
+		a.say("By site:")
+	}
+}
+
+// silent lists the sites that did not answer rounds.
+func (l *Log) silent(q ask.Query, a *Answer) {
+	l.whole(q, a, "rounds called in that time; UTC")
+	missed := make(map[string]int)
+	rounds := 0
+	for _, r := range l.book.Rounds() {
+		if !within(q, r.Called.At) || l.open(r) {
+			continue
+		}
+		rounds++
+		for _, s := range r.Silent {
+			missed[s]++
+		}
+	}
+	a.figure("run", "rounds", int64(rounds), "count")
+	l.lastRound(q, a)
+	switch {
+	case rounds == 0:
+		a.say("No round was called in that time.")
+	case len(missed) == 0:
+		a.say("Every site answered all of %s in time.", format.Count(rounds, "round", "rounds"))
+	}
+	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
+	for _, s := range l.siteNames() {
+		if n := missed[s]; n > 0 {
+			a.say("%s missed %d of %s.", name(s), n, format.Count(rounds, "round", "rounds"))
+		}
+		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
+		a.figure("site/"+s, "last-heard", int64(l.sites[s].heard), "instant")
+		a.row(name(s), fmt.Sprint(missed[s]), format.Clock(l.sites[s].heard))
+	}
+}
+
+// open reports whether a round may still be answered where the record ends.
+func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last && r.Awards+r.Holds == 0 }
+
+// lastRound says who did not answer the newest round of a window.
+func (l *Log) lastRound(q ask.Query, a *Answer) {
+	for _, r := range slices.Backward(l.book.Rounds()) {
+		if !within(q, r.Called.At) || l.open(r) {
+			continue
+		}
+		a.figure("run", "last-round", int64(r.Called.At), "instant")
+		if len(r.Silent) == 0 {
+			a.say("None: all sites answered the last round, called at %s.", format.Clock(r.Called.At))
+			return
+		}
+		var names []string
+		for _, s := range r.Silent {
+			names = append(names, name(s))
+		}
+		a.say("The last round, called at %s, was not answered by %s.", format.Clock(r.Called.At), format.List(names))
+		return
+	}
+}
+
+// around is how much time an instant stands for when it is asked what happened.
+const around = 5 * time.Minute
+
+// activity tells what was decided in a window.
+func (l *Log) activity(q ask.Query, a *Answer) {
+	switch {
+	case q.At != 0:
+		q.From, q.To = q.At.Add(-around), q.At.Add(around)
+		a.assume("five minutes before and after; UTC")
+	case q.To == 0:
+		q.From, q.To = l.last.Add(-time.Hour), l.last+1
+		if n := len(l.order); n > 0 {
+			q.From, q.To = l.decisions[l.order[n-1]].at.Add(-time.Hour), l.decisions[l.order[n-1]].at+1
+		}
+		a.assume("no time was named, so the hour before the last decision")
+	}
+	l.partial(q, a)
+	kinds := make(map[string]int)
+	codes := make(map[string]int)
+	var last []decided
+	n := 0
+	for _, id := range l.order {
+		d := l.decisions[id]
+		if !within(q, d.at) || q.Site != "" && d.site != q.Site {
+			continue
+		}
+		n++
+		kinds[d.kind]++
+		codes[d.kind+": "+narrate.Because(protocol.Reason{Code: d.why.Code})]++
+		last = append(last, d)
+		a.cite(id)
+	}
+	started, ended, planned := 0, 0, 0
+	for _, r := range l.records() {
+		for _, x := range stints(r) {
+			if q.Site != "" && x.run.Site != q.Site {
+				continue
+			}
+			if within(q, x.run.Started) {
+				started++
+				if x.run.Planned {
+					planned++
+				}
+			}
+			if x.over && within(q, x.run.Ended) {
+				ended++
+			}
+		}
+	}
+	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", format.Clock(q.From), format.Clock(q.To), format.Count(n, "decision", "decisions"),
+		format.Count(kinds["award"], "award", "awards"), format.Count(kinds["hold"], "hold", "holds"), format.Count(kinds["refuse"], "refusal", "refusals"),
+		format.Count(started, "job", "jobs"), ended)
+	l.changedIn(q, a)
+	if n == 0 {
+		l.lastBefore(q, a)
+	}
+	if planned > 0 {
+		a.assume(fmt.Sprintf("%d of the starts as planned: a site says when a job started when it is over", planned))
+	}
+	a.figure("run", "from", int64(q.From), "instant")
+	a.figure("run", "to", int64(q.To), "instant")
+	for _, k := range []string{"award", "hold", "refuse"} {
+		a.figure("run", k+"s", int64(kinds[k]), "count")
+	}
+	a.figure("run", "decisions", int64(n), "count", a.Cites...)
+	a.figure("run", "started", int64(started), "count")
+	a.figure("run", "ended", int64(ended), "count")
+	for _, k := range sorted(codes) {
+		a.say("%d × %s.", codes[k], k)
+		a.figure("run", k, int64(codes[k]), "count")
+	}
+	a.Chart = decisionsOver(q, last)
+	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
+	for _, d := range last[max(0, len(last)-mostListed):] {
+		a.figure(ofJob(d.job), "decided", int64(d.at), "instant", cite(d.id))
+		text := d.told()
+		if d.kind == "hold" {
+			text = "held: " + text
+		}
+		a.row(cite(d.id), format.Clock(d.at), name(d.job), text)
+	}
+	if len(last) > mostListed {
+		a.say("The last %d are shown.", mostListed)
+		a.figure("run", "shown", mostListed, "count")
+	}
+}
+
+// changedIn says what a window changed of the rules in force and of who takes part.
+func (l *Log) changedIn(q ask.Query, a *Answer) {
+	n := 0
+	for _, p := range l.governed {
+		if within(q, p.at) {
+			n++
+			a.say("The policy in force changed at %s, to version %d.", format.Clock(p.at), p.Version)
+			a.figure("run", "policy-changed", int64(p.at), "instant")
+			a.figure("run", "policy-version", int64(p.Version), "count")
+		}
+	}
+	if n == 0 {
+		a.say("The policy in force did not change.")
+	}
+}
+
+// lastBefore points from a window without decisions to the last one before it.
+func (l *Log) lastBefore(q ask.Query, a *Answer) {
+	for _, id := range slices.Backward(l.order) {
+		if d := l.decisions[id]; d.at < q.From {
+			a.say("The last decision before that was %s, at %s.", cite(id), format.Clock(d.at))
+			a.figure("run", "last-decision", int64(d.at), "instant", cite(id))
+			a.cite(id)
+			return
+		}
+	}
+}
+
+// decisionsOver draws how many decisions of each kind there were, in up to a dozen
+// steps of a window.
+func decisionsOver(q ask.Query, all []decided) *Chart {
+	if len(all) == 0 {
+		return nil
+	}
+	step := max(q.To.Sub(q.From)/12, time.Second)
+	c := &Chart{Kind: "activity", Title: "decisions", Unit: "count"}
+	for _, kind := range []string{"award", "hold", "refuse"} {
+		for from := q.From; from < q.To; from = from.Add(step) {
+			n := int64(0)
+			for _, d := range all {
+				if d.kind == kind && d.at >= from && d.at < from.Add(step) {
+					n++
+				}
+			}
+			c.add(kind+"s", Point{Label: format.Clock(from), Value: n})
+		}
+	}
+	return c
+}

@@ -1,0 +1,38 @@
+package query
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func kWh(e protocol.Millijoules) string { return format.KWh(e) + " kWh" }
+
+func kg(c protocol.Milligrams) string { return format.Kg(c) + " kg" }
+
+// grams prints an intensity in milligrams per kWh as grams.
+func grams(c protocol.Milligrams) string {
+	return strconv.FormatFloat(float64(c)/1000, 'f', 1, 64) + " g/kWh"
+}
+
+// perMWh prints a price in microdollars per kWh as dollars per MWh.
+func perMWh(p protocol.Microdollars) string {
+	return "$" + strconv.FormatFloat(float64(p)/1000, 'f', 2, 64) + "/MWh"
+}
+
+// perTonne prints a price of carbon per kg as dollars per tonne, to the last digit
+// that it has.
+func perTonne(c protocol.Microdollars) string { return "$" + format.Thousandths(protocol.Milli(c)) }
+
+// percent prints part of whole, and notes it as a figure in thousandths; "–" of
+// nothing or less, as a cost is where prices are negative.
+func (a *Answer) percent(subject, figure string, part, whole int64) string {
+	if whole <= 0 {
+		return "–"
+	}
+	share := int64(math.Round(float64(part) * 1000 / float64(whole)))
+	a.figure(subject, figure, share, "thousandths")
+	return strconv.FormatFloat(float64(share)/10, 'f', 1, 64) + " %"
+}

@@ -1,0 +1,329 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Drawing names a chart and what it is of.
+type Drawing struct {
+	Chart    string         // one of Charts
+	Decision string         // of "offers": "D-14"; of "job", to tell one of several of an id
+	Job      protocol.JobID // of "job", and of "offers" instead of a decision
+	At       protocol.Time  // of forecasts; 0 is the end of the record
+	Question string         // of "answer"
+}
+
+// Charts are the names of all charts, each with what it shows.
+func Charts() [][2]string {
+	return [][2]string{
+		{"offers", "what each site offered for one job in one round, by cause of cost, or why it offered nothing"},
+		{"job", "the carbon intensity where a job could run, and when it waited and ran"},
+		{"day", "GPUs held at each site over the whole record, or its last ten days"},
+		{"carbon", "carbon intensity of each site, this hour and forecast"},
+		{"price", "grid price of each site, this hour and forecast"},
+		{"site-carbon", "carbon of each site over the whole record, of jobs and idle draw"},
+		{"site-energy", "energy of each site over the whole record, of jobs and idle draw"},
+		{"site-cost", "cost of energy of each site over the whole record, of jobs and idle draw"},
+		{"policies", "what the day cost under each policy that was replayed, by cause"},
+		{"answer", "the chart of the answer to a question in plain words"},
+	}
+}
+
+// Draw returns a chart. An error says what to ask instead.
+func (d *Diary) Draw(w Drawing) (chart.Chart, error) {
+	if w.At == 0 {
+		w.At = d.last
+	}
+	switch w.Chart {
+	case "offers":
+		return d.offers(w)
+	case "job":
+		return d.job(w)
+	case "day":
+		return d.day(), nil
+	case "carbon", "price":
+		if w.At < d.first.Floor(time.Hour) || w.At > d.last.Add(mostAhead) {
+			return nil, fmt.Errorf("diary: %s is not in the record, which goes from %s to %s", w.At, d.first, d.last)
+		}
+		return d.forecast(w.Chart, w.At), nil
+	case "site-carbon", "site-energy", "site-cost":
+		return d.bySite(w.Chart), nil
+	case "policies":
+		return d.policies()
+	case "answer":
+		return d.answered(w.Question)
+	}
+	var known []string
+	for _, c := range Charts() {
+		known = append(known, c[0])
+	}
+	return nil, fmt.Errorf("diary: no chart is named %q; there are %s", format.Clean(w.Chart), format.List(known))
+}
+
+func (d *Diary) offers(w Drawing) (chart.Chart, error) {
+	if w.Decision == "" {
+		e, ok := d.Last(w.Job)
+		if !ok {
+			return nil, fmt.Errorf("diary: no decision on job %q is in this run", format.Clean(string(w.Job)))
+		}
+		w.Decision = e.ID
+	}
+	c, ok := d.Card(w.Decision)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("diary: no decision %s is in this run", format.Clean(w.Decision))
+	case c.Hearing == nil && c.Round != 0:
+		return nil, fmt.Errorf("diary: the round of %s is not in this run", c.ID)
+	case c.Hearing == nil:
+		return nil, fmt.Errorf("diary: %s was decided without a round, so nothing was offered", c.ID)
+	}
+	return Offers(c), nil
+}
+
+// Offers returns the chart of what each site offered in a decision's round:
+// what was awarded, and the cheapest option of every other site.
+func Offers(c Card) chart.Bars {
+	b := chart.Bars{Title: "What each site offered for " + format.Clean(string(c.Job)), Decimals: 4,
+		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.Number(float64(c.Hearing.Weights.Carbon)/1000, 0))}
+	type row struct {
+		chart.Row
+		terms protocol.Terms
+	}
+	var rows []row
+	for _, a := range c.Hearing.Answers {
+		r := row{Row: chart.Row{Name: format.Clean(a.Site)}}
+		option, ok := history.Priced{}, false
+		switch {
+		case c.Kind == "award" && a.Site == c.Site:
+			option, ok, r.Chosen = c.Hearing.Decision.Option, true, true
+		case a.Said == history.Origin{}:
+			r.Note = "did not answer in time"
+		case a.Late:
+			r.Note = "answered too late"
+		case len(a.Options) == 0:
+			r.Note = narrate.Because(a.Why)
+		default:
+			option, ok = a.Options[0], true
+		}
+		if ok {
+			r.terms, r.Note = option.Terms, "from "+option.Start.Go().Format("2 Jan 15:04")
+			r.Values = []float64{0}
+		}
+		rows = append(rows, r)
+	}
+	slices.SortStableFunc(rows, func(x, y row) int {
+		return cmp.Or(cmp.Compare(len(y.Values), len(x.Values)), cmp.Compare(x.terms.Total(), y.terms.Total()))
+	})
+	for i := range rows {
+		rows[i].Values = rows[i].Values[:0]
+	}
+	for _, t := range narrate.Causes() {
+		if !slices.ContainsFunc(rows, func(r row) bool { return t.Of(r.terms) != 0 }) {
+			continue
+		}
+		b.Parts = append(b.Parts, t.Word)
+		for i, r := range rows {
+			if r.Values != nil {
+				rows[i].Values = append(r.Values, t.Of(r.terms).Dollars())
+			}
+		}
+	}
+	for _, r := range rows {
+		b.Rows = append(b.Rows, r.Row)
+	}
+	return b
+}
+
+// names returns all sites, by name.
+func (d *Diary) names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.sites)), func(s string) bool { return s == "" })
+}
+
+// window returns whole hours that hold the record, or its last ten days.
+func (d *Diary) window() (from, to protocol.Time) {
+	from, to = d.first.Floor(time.Hour), d.last.Ceil(time.Hour)
+	if to <= from {
+		to = from.Add(time.Hour)
+	}
+	return max(from, to.Add(-10*24*time.Hour)), to
+}
+
+func (d *Diary) day() chart.Lines {
+	from, to := d.window()
+	l := chart.Lines{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
+	for _, name := range d.names() {
+		l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: d.busy(name, from, to, time.Hour)})
+	}
+	return l
+}
+
+func (d *Diary) forecast(what string, at protocol.Time) chart.Lines {
+	l := chart.Lines{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
+	if what == "price" {
+		l.Title, l.Unit, l.Decimals = "Grid price", "dollars per MWh, this hour and forecast; UTC", 1
+	}
+	hours := 1
+	for _, name := range d.names() {
+		v := chart.Values{Name: format.Clean(name)}
+		if o, ok := d.sites[name].outlook(at); ok {
+			n := len(o.Carbon)
+			if what == "price" {
+				n = len(o.Price)
+			}
+			for i := max(0, int(l.Start.Sub(o.From)/time.Hour)); i < n; i++ {
+				v.Of = append(v.Of, o.value(what, i))
+			}
+		}
+		hours = max(hours, min(len(v.Of), 48))
+		l.Series = append(l.Series, v)
+	}
+	l.End = l.Start.Add(time.Duration(hours) * time.Hour)
+	return l
+}
+
+// value returns the i-th hour of an outlook for people.
+func (o outlook) value(what string, i int) float64 {
+	if what == "price" {
+		return float64(o.Price[i]) / 1000
+	}
+	return float64(o.Carbon[i]) / 1000
+}
+
+// intensity returns the carbon intensity of a site by the hour: what it said of
+// each hour when that had come, and of others what it last said.
+func (s *site) intensity(from, to protocol.Time) []float64 {
+	values := make([]float64, int(to.Sub(from)/time.Hour))
+	current := make([]bool, len(values))
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	for _, o := range s.outlooks {
+		for i := range o.Carbon {
+			hour := o.From.Add(time.Duration(i) * time.Hour)
+			if hour < from || hour >= to {
+				continue
+			}
+			k := int(hour.Sub(from) / time.Hour)
+			if k >= len(values) || current[k] && i > 0 {
+				continue
+			}
+			values[k], current[k] = o.value("carbon", i), i == 0
+		}
+	}
+	return values
+}
+
+// lived returns a job's record and its life: of several of an id the one that the
+// decision was about, or else the last.
+func (d *Diary) lived(w Drawing) (history.JobRecord, *life) {
+	r, _ := d.log.Book().Job(w.Job)
+	if n, ok := d.number(w.Decision); ok {
+		if x, known := d.log.About(n); known && x.Job.ID == w.Job {
+			r = x
+		}
+	}
+	for _, l := range slices.Backward(d.lives) {
+		if l.id == w.Job && l.submitted == r.Submitted.At {
+			return r, l
+		}
+	}
+	return r, d.jobs[w.Job]
+}
+
+func (d *Diary) job(w Drawing) (chart.Chart, error) {
+	id := w.Job
+	r, life := d.lived(w)
+	if life == nil || r.Job.ID == "" {
+		return nil, fmt.Errorf("diary: no job %q is in this run", format.Clean(string(id)))
+	}
+	run := life.last()
+	began, ended, due := sane(min(r.Job.Arrival, life.submitted)), sane(run.end), sane(r.Job.Deadline)
+	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
+	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
+	l := chart.Lines{
+		Title: "The day of " + format.Clean(string(id)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
+		Start: from, End: to,
+		Rules: []chart.Rule{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
+	}
+	names := d.names()
+	for i, name := range names {
+		if able(r, name) || name == run.site {
+			l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: d.sites[name].intensity(from, to), Ink: chart.Nth(i)})
+		}
+	}
+	for _, x := range life.terms { // a part of a run each
+		i := slices.Index(names, x.site)
+		if i < 0 || x.start == 0 || x.lost != 0 {
+			continue
+		}
+		end := x.end
+		if end == 0 {
+			end = max(d.last, x.start)
+		}
+		l.Bands = append(l.Bands,
+			chart.Band{From: began, To: x.start, Name: "waits", Ink: chart.Muted},
+			chart.Band{From: x.start, To: max(end, x.start), Name: "runs at " + format.Clean(x.site), Ink: chart.Nth(i)})
+		began = end
+	}
+	return l, nil
+}
+
+// mostAhead is how far past the end of a record forecasts are looked at.
+const mostAhead = 30 * 24 * time.Hour
+
+// mostOfJob bounds the time that a chart of one job goes through.
+const mostOfJob = 100 * 24 * time.Hour
+
+// sane returns an instant that can be reckoned with: clocks may say anything.
+func sane(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) }
+
+// able reports whether a site ever offered the job an option.
+func able(r history.JobRecord, site string) bool {
+	for _, h := range r.Hearings {
+		for _, a := range h.Answers {
+			if a.Site == site && len(a.Options) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *Diary) bySite(what string) chart.Bars {
+	b := chart.Bars{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
+	of := func(x protocol.Bill) float64 { return x.Carbon.Kilograms() }
+	switch what {
+	case "site-energy":
+		b.Title, b.Unit = "Energy by site", "kWh, the facility's share included"
+		of = func(x protocol.Bill) float64 { return x.Energy.KWh() }
+	case "site-cost":
+		b.Title, b.Unit, b.Decimals = "Cost of energy by site", "dollars", 2
+		of = func(x protocol.Bill) float64 { return x.Money.Dollars() }
+	}
+	for _, s := range d.log.Book().Sites() {
+		b.Rows = append(b.Rows, chart.Row{Name: format.Clean(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
+	}
+	return b
+}
+
+func (d *Diary) policies() (chart.Chart, error) {
+	if len(d.totals) == 0 {
+		return nil, fmt.Errorf("diary: no other policy was replayed over the jobs of this run")
+	}
+	b := chart.Bars{Title: "The day under each policy", Unit: "dollars, by cause", Parts: []string{"energy", "carbon", "transfer", "delay", "lateness"}, Decimals: 2}
+	for _, t := range d.totals {
+		b.Rows = append(b.Rows, chart.Row{Name: format.Clean(t.Policy), Values: []float64{t.CostUSD, t.CarbonUSD, t.TransferUSD, t.DelayUSD, t.LateUSD}})
+	}
+	return b, nil
+}

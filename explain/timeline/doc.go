@@ -1,0 +1,151 @@
+// Package timeline is a run that can be opened at any instant: who was doing what,
+// what it had cost until then, what was decided last and why, and the charts of
+// it. The page, the command line and MCP show the same Diary; it is filled from
+// the messages of a run, whether they were read from a ledger or are being said.
+//
+// Promises: the Diary at an instant holds what was said until then, and of the
+// past nothing that was only said later, except when a job ended; its figures
+// are copied from messages or are sums of theirs; a decision has the id that
+// explain/query cites it by.
+package timeline
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Diary is one run. It is for one goroutine at a time.
+type Diary struct {
+	log    *query.Log
+	totals []history.Totals
+	ears   protocol.Ears
+	read   uint64
+
+	first, last protocol.Time
+	entries     []Entry
+	byID        map[uint64]int // into entries
+	ofJob       map[protocol.JobID][]int
+	jobs        map[protocol.JobID]*life
+	lives       []*life // as they were submitted
+	sites       map[string]*site
+	spent       []spent // running sums, by time
+}
+
+// New returns an empty Diary. Totals are the figures of all policies that were
+// replayed over the same jobs; nil without.
+func New(totals []history.Totals) *Diary {
+	return &Diary{
+		log: query.New(totals), totals: totals,
+		byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int),
+		jobs: make(map[protocol.JobID]*life), sites: make(map[string]*site),
+	}
+}
+
+// Add reads the next message of the run. What is said by who may not say it is no
+// part of it.
+func (d *Diary) Add(m protocol.Message) {
+	d.read++
+	if m.Body == nil || !d.ears.New(m) {
+		return
+	}
+	d.log.Add(m)
+	if !m.Proper() {
+		return
+	}
+	d.first, d.last = d.log.Span()
+	d.live(m)
+	d.observe(m)
+	switch b := m.Body.(type) {
+	case protocol.Award:
+		d.enter(m, b.Round, Entry{Kind: "award", Job: b.Job, Site: m.To.Site(), Start: b.Option.Start, Carbon: b.Option.Carbon, Why: narrate.Because(b.Why)})
+	case protocol.Hold:
+		d.enter(m, b.Round, Entry{Kind: "hold", Job: b.Job, Site: b.Site, Start: b.Start, Until: b.Until, Why: narrate.Because(b.Why)})
+	case protocol.Refuse:
+		d.enter(m, 0, Entry{Kind: "refuse", Job: b.Job, Why: narrate.Because(b.Why)})
+	}
+}
+
+// An Entry is one decision.
+type Entry struct {
+	N      uint64 // how many messages of the run were read with it; rises from entry to entry
+	ID     string // "D-14"
+	At     protocol.Time
+	Kind   string // "award", "hold", "refuse"
+	Job    protocol.JobID
+	Round  uint64              // 0 of a refusal
+	Site   string              // that is to run it, by an award or a plan
+	Start  protocol.Time       // planned; 0 without
+	Until  protocol.Time       // of a hold: called again then
+	Carbon protocol.Milligrams // of an award
+	Why    string
+	number uint64
+}
+
+func (d *Diary) enter(m protocol.Message, round uint64, e Entry) {
+	e.N, e.number, e.At, e.Round = d.read, max(m.Seq, 1), m.At, round
+	e.ID = record.ID(e.number)
+	d.byID[e.number] = len(d.entries)
+	d.ofJob[e.Job] = append(d.ofJob[e.Job], len(d.entries))
+	d.entries = append(d.entries, e)
+}
+
+// Read returns how many messages have been added.
+func (d *Diary) Read() uint64 { return d.read }
+
+// Span returns when the first and the last message were said; zero without any.
+func (d *Diary) Span() (first, last protocol.Time) { return d.first, d.last }
+
+// Since returns up to n decisions that were read after the first so many
+// messages, oldest first.
+func (d *Diary) Since(read uint64, n int) []Entry {
+	i := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N > read })
+	return slices.Clone(d.entries[i:min(i+n, len(d.entries))])
+}
+
+// Until returns the last n decisions that were said until an instant, newest
+// first, of those that were read before so many messages; 0 is no limit.
+func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
+	end := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
+	if before > 0 {
+		end = min(end, sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N >= before }))
+	}
+	all := slices.Clone(d.entries[max(0, end-n):end])
+	slices.Reverse(all)
+	return all
+}
+
+// Record returns a decision as a document.
+func (d *Diary) Record(id string) (record.Record, bool) {
+	n, ok := d.number(id)
+	if !ok {
+		return record.Record{}, false
+	}
+	return d.log.Decision(n)
+}
+
+// Ask answers a question in plain words. It may lean on one that was answered
+// before ("and on wednesday?"); "" without.
+func (d *Diary) Ask(text, before string) query.Answer {
+	talk := d.log.Talk()
+	if q, back := d.log.Parse(before); before != "" && back == nil {
+		talk.After(q)
+	}
+	return talk.Ask(text)
+}
+
+// Set says on what stage the run was played, for what-if questions.
+func (d *Diary) Set(s query.Stage) { d.log.Set(s) }
+
+// Answer answers a typed query.
+func (d *Diary) Answer(q ask.Query) query.Answer { return d.log.Answer(q) }
+
+// Policies returns the figures of all policies that were replayed over the same
+// jobs.
+func (d *Diary) Policies() []history.Totals { return d.totals }

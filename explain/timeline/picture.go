@@ -1,0 +1,141 @@
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/query"
+)
+
+// Picture returns the chart of an answer; false if it has none.
+func (d *Diary) Picture(a query.Answer) (chart.Chart, bool) {
+	switch {
+	case a.Chart == nil || len(a.Chart.Series) == 0:
+		return nil, false
+	case a.Chart.Kind == "bids" && len(a.Cites) > 0:
+		if c, err := d.offers(Drawing{Decision: a.Cites[0]}); err == nil {
+			return c, true // it says of the sites without an offer why
+		}
+	}
+	return Sketch(a)
+}
+
+// Sketch returns the chart of an answer out of the answer alone; false if it has
+// none.
+func Sketch(a query.Answer) (chart.Chart, bool) {
+	if a.Chart == nil || len(a.Chart.Series) == 0 {
+		return nil, false
+	}
+	if slices.ContainsFunc(a.Chart.Series, func(s query.Series) bool { return s.Points[0].At != 0 }) {
+		return overTime(*a.Chart), true
+	}
+	if a.Chart.Kind == "sweep" && len(a.Chart.Series) > 1 {
+		return apart(*a.Chart), true
+	}
+	return side(*a.Chart), true
+}
+
+// apart draws a chart of alternatives, which do not add up: a bar for each, those
+// of one label together. Of many labels it takes every second.
+func apart(c query.Chart) chart.Bars {
+	by, unit, decimals := scaled(c.Unit)
+	b := chart.Bars{Title: format.Clean(c.Title), Unit: unit, Decimals: decimals}
+	labels, every := len(c.Series[0].Points), 1
+	if labels*len(c.Series) > 40 {
+		every = 2
+	}
+	for i := 0; i < labels; i += every {
+		for _, s := range c.Series {
+			if i < len(s.Points) {
+				b.Rows = append(b.Rows, chart.Row{Name: format.Clean(s.Points[i].Label + " · " + s.Name), Values: []float64{float64(s.Points[i].Value) / by}})
+			}
+		}
+	}
+	return b
+}
+
+// scales are how units are shown.
+var scales = map[string]struct {
+	by       float64
+	name     string
+	decimals int
+}{
+	"microdollars":         {1e6, "dollars", 4},
+	"milligrams":           {1e6, "kg CO2e", 3},
+	"millijoules":          {3.6e9, "kWh", 3},
+	"ms":                   {60_000, "minutes", 1},
+	"thousandths":          {1000, "", 1},
+	"milligrams-per-kwh":   {1000, "grams of CO2e per kWh", 0},
+	"microdollars-per-kwh": {1000, "dollars per MWh", 1},
+}
+
+func scaled(unit string) (by float64, name string, decimals int) {
+	if s, ok := scales[unit]; ok {
+		return s.by, s.name, s.decimals
+	}
+	return 1, format.Clean(unit), 0
+}
+
+// side draws a chart of labels as bars.
+func side(c query.Chart) chart.Bars {
+	by, unit, decimals := scaled(c.Unit)
+	b := chart.Bars{Title: format.Clean(c.Title), Unit: unit, Decimals: decimals}
+	place := make(map[string]int)
+	for i, s := range c.Series {
+		b.Parts = append(b.Parts, format.Clean(s.Name))
+		for _, p := range s.Points {
+			k, ok := place[p.Label]
+			if !ok {
+				k = len(b.Rows)
+				place[p.Label] = k
+				b.Rows = append(b.Rows, chart.Row{Name: format.Clean(p.Label), Values: make([]float64, len(c.Series))})
+			}
+			b.Rows[k].Values[i] += float64(p.Value) / by
+		}
+	}
+	const most = 40
+	if n := len(b.Rows); n > most {
+		b.Rows = append(b.Rows[:most], chart.Row{Name: "…", Note: fmt.Sprintf("%d more", n-most)})
+	}
+	return b
+}
+
+// overTime draws a chart of instants as lines.
+func overTime(c query.Chart) chart.Lines {
+	by, unit, decimals := scaled(c.Unit)
+	l := chart.Lines{Title: format.Clean(c.Title), Unit: unit + "; UTC", Decimals: decimals}
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if l.Start == 0 || p.At < l.Start {
+				l.Start = p.At.Floor(time.Hour)
+			}
+			l.End = max(l.End, p.At.Floor(time.Hour).Add(time.Hour))
+		}
+	}
+	l.Start = max(l.Start, l.End.Add(-31*24*time.Hour))
+	for _, s := range c.Series {
+		v := chart.Values{Name: format.Clean(s.Name), Of: make([]float64, int(l.End.Sub(l.Start)/time.Hour))}
+		for i := range v.Of {
+			v.Of[i] = math.NaN()
+		}
+		for _, p := range s.Points {
+			if p.At >= l.Start {
+				v.Of[int(p.At.Sub(l.Start)/time.Hour)] = float64(p.Value) / by
+			}
+		}
+		l.Series = append(l.Series, v)
+	}
+	return l
+}
+
+// answered draws the chart of the answer to a question.
+func (d *Diary) answered(question string) (chart.Chart, error) {
+	if c, ok := d.Picture(d.Ask(question, "")); ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("diary: the answer to that question has no chart")
+}

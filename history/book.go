@@ -1,0 +1,233 @@
+package history
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Config says what a Book keeps. The zero Config is the default.
+type Config struct {
+	All bool // keep every round of every job in full
+}
+
+// A Book is the record of one run.
+type Book struct {
+	cfg    Config
+	ears   protocol.Ears
+	jobs   map[protocol.JobID]*entry // the newest of each id
+	calls  map[uint64]*call          // by round
+	rounds []*call                   // as called
+	sites  map[string]*SiteRecord
+
+	messages, declines, stray int
+	repeats, duplicates       int // submissions of a known id, and refusals of those
+	holds                     int
+	problems                  []Problem // seen while reading
+	inside                    bool      // what sites say to their hands is on the ledger
+	policy                    uint64    // in force, if it has rules
+	live                      bool      // the ledger of a coordinator that runs: in the order in which it heard
+}
+
+// An entry is a job as it is kept.
+type entry struct {
+	rec         JobRecord // without Hearings
+	first, last *hearing
+	all         []*hearing // instead of first and last, if Config.All
+
+	before *entry     // that was over when this one was submitted under its id
+	next   *JobRecord // submitted since it is over, and not called yet
+}
+
+// over reports whether nothing more comes of a job: an id is free again some time
+// after that.
+func (e *entry) over() bool {
+	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != Origin{}
+}
+
+// A RoundRecord is one clearing round.
+type RoundRecord struct {
+	Round   uint64
+	Called  Origin
+	Closes  protocol.Time
+	Jobs    int
+	Offered []string // sites that answered in time, by name
+	Silent  []string // sites known then that did not
+	Awards  int
+	Holds   int
+	Proof   protocol.Certificate // of its awards; zero if it had none
+}
+
+// A SiteRecord is one site's part in the run.
+type SiteRecord struct {
+	Site    string
+	Pools   []protocol.Pool
+	Awards  int // declined ones included
+	Ran     int // jobs ended here
+	Late    int // of those
+	Jobs    protocol.Bill
+	Idle    protocol.Bill
+	Metered protocol.Millijoules // before the facility's share, measured apart from the jobs
+	Paid    protocol.Microdollars
+	hours   map[protocol.Time]*hour
+
+	greeted protocol.Time
+	gone    bool // an operator said that it will not come back, and it has not greeted since
+}
+
+// An hour is what a site's two meters saw: the one of the jobs, and its own.
+type hour struct{ drawn, idle, total protocol.Millijoules }
+
+// New returns an empty Book.
+func New(cfg Config) *Book {
+	return &Book{
+		cfg:   cfg,
+		jobs:  make(map[protocol.JobID]*entry),
+		calls: make(map[uint64]*call),
+		sites: make(map[string]*SiteRecord),
+	}
+}
+
+// Add reads the next message of the run. A message heard before is dropped, and
+// one by who may not say such a thing is only counted.
+func (b *Book) Add(m protocol.Message) {
+	if m.Body == nil || !b.ears.New(m) {
+		return
+	}
+	b.messages++
+	b.live = b.live || m.From == protocol.Clerk
+	if !m.Proper() {
+		b.stray++
+		return
+	}
+	from := Origin{m.From, m.Seq, m.At}
+	switch body := m.Body.(type) {
+	case protocol.Submit:
+		b.submit(from, body)
+	case protocol.Call:
+		b.call(from, body)
+	case protocol.Offer:
+		b.offer(from, body)
+	case protocol.Ask:
+		b.decided(body.Round)
+	case protocol.Award:
+		b.award(from, m.To.Site(), body)
+	case protocol.Hold:
+		b.hold(from, body)
+	case protocol.Refuse:
+		b.refuse(from, body)
+	case protocol.Accept:
+		b.answer(from, body.Job, body.Epoch, "accept", protocol.Reason{})
+		b.plan(from, body.Job, body.Epoch, body.Start)
+	case protocol.Gone:
+		if m.From == protocol.Desk {
+			b.gone(from, body)
+		}
+	case protocol.Policy:
+		if m.From == protocol.Coordinator && m.To == "" {
+			if b.policy = body.Version; len(body.Rules) == 0 {
+				b.policy = 0
+			}
+		}
+	case protocol.Decline:
+		b.answer(from, body.Job, body.Epoch, "decline", body.Why)
+	case protocol.Launch:
+		b.launch(from, body)
+	case protocol.Started:
+		b.started(from, body)
+	case protocol.Exited:
+		b.exited(from, body)
+	case protocol.Lost:
+		b.lost(from, body)
+	case protocol.Done:
+		b.done(from, body)
+	case protocol.Settled:
+		b.settled(from, body)
+	case protocol.Hello:
+		s := b.site(body.Site)
+		s.Pools, s.greeted, s.gone = body.Pools, m.At, false
+	case protocol.Meter:
+		b.meter(from.From.Site(), body)
+	}
+}
+
+// Job returns what is known of a job; false if it was never submitted. Of several
+// that one id was given to, each when the one before was over, it is the last.
+func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
+	e := b.jobs[id]
+	if e == nil {
+		return JobRecord{}, false
+	}
+	return e.record(), true
+}
+
+// Before returns how many jobs an id was given to before the last.
+func (b *Book) Before(id protocol.JobID) int {
+	if e := b.jobs[id]; e != nil {
+		return e.rec.Before
+	}
+	return 0
+}
+
+// Namesakes returns all jobs that an id was given to, oldest first.
+func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
+	for e := b.jobs[id]; e != nil; e = e.before {
+		all = append(all, e.record())
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// Jobs returns the ids of all submitted jobs, sorted.
+func (b *Book) Jobs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
+
+// entries goes through all jobs, by id, and the newest of an id first.
+func (b *Book) entries() iter.Seq2[protocol.JobID, *entry] {
+	return func(yield func(protocol.JobID, *entry) bool) {
+		for _, id := range b.Jobs() {
+			for e := b.jobs[id]; e != nil; e = e.before {
+				if !yield(id, e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sites returns what is known of each site, by name.
+func (b *Book) Sites() []SiteRecord {
+	var all []SiteRecord
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		all = append(all, *b.sites[name])
+	}
+	return all
+}
+
+// Rounds returns the clearing rounds, as they were called.
+func (b *Book) Rounds() []RoundRecord {
+	var all []RoundRecord
+	for _, c := range b.rounds {
+		all = append(all, c.record())
+	}
+	return all
+}
+
+func (b *Book) site(name string) *SiteRecord {
+	s := b.sites[name]
+	if s == nil {
+		s = &SiteRecord{Site: name, hours: make(map[protocol.Time]*hour)}
+		b.sites[name] = s
+	}
+	return s
+}
+
+func (s *SiteRecord) hour(at protocol.Time) *hour {
+	h := s.hours[at]
+	if h == nil {
+		h = &hour{}
+		s.hours[at] = h
+	}
+	return h
+}

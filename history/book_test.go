@@ -1,0 +1,244 @@
+package history
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestAJobIsTold(t *testing.T) {
+	b := twoRounds().book(Config{})
+	r, ok := b.Job("a")
+	if !ok || r.State != Ended {
+		t.Fatalf("Job(a) = state %q, %v; want ended", r.State, ok)
+	}
+	first, last := r.Hearings[0], r.Hearings[1]
+	if got := []string{first.Decision.Kind, last.Decision.Kind, last.Decision.Answer}; !reflect.DeepEqual(got, []string{"hold", "award", "accept"}) {
+		t.Errorf("decisions and answer = %q; want hold, award, accept", got)
+	}
+	var answers []string
+	for _, a := range first.Answers {
+		answers = append(answers, fmt.Sprintf("%s %v %s %d", a.Site, a.Said != (Origin{}), a.Why.Code, len(a.Options)))
+	}
+	if want := []string{"bern false  0", "lyon true no-room 0", "oslo true  2"}; !reflect.DeepEqual(answers, want) {
+		t.Errorf("answers of the first round = %q; want %q", answers, want)
+	}
+	if l := first.Line; l.Options != 2 || l.BestSite != "oslo" || l.Best != 15_000 || l.Code != protocol.CheaperLater {
+		t.Errorf("line of the first round = %+v; want oslo's 15,000 microdollars, of 2", l)
+	}
+	if wait, _ := r.Wait(); wait != time.Hour {
+		t.Errorf("Wait() = %v; want 1h", wait)
+	}
+	if jct, _ := r.Completion(); jct != 126*time.Minute {
+		t.Errorf("Completion() = %v; want 2h6m", jct)
+	}
+	if r.Run.Drawn != 1_188_000_000 || r.Run.Settled.Counted != r.Run.Cost || r.Late() {
+		t.Errorf("run = %+v, late %v; want 1,188,000,000 mJ settled as measured, on time", r.Run, r.Late())
+	}
+	if o := r.Run.Done; o.From != "agent/oslo" || o.At != at(126*time.Minute) {
+		t.Errorf("done was said by %v at %v", o.From, o.At)
+	}
+}
+
+func TestOptionsArePricedAtTheRoundsWeightsAndShadow(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	s.submit(job("a"))
+	s.call(1, job("a"))
+	o := option(30*time.Minute, 1, 50)
+	o.Fragment = 500
+	s.offer("oslo", 1, menu("a", o))
+	r, _ := s.book(Config{}).Job("a")
+	// Half of the run lies in the hour at 36,000, half in the one at nothing:
+	// 18,000 microdollars an hour, for half a GPU and one hour.
+	want := protocol.Terms{Money: 10_000, Carbon: 5_000, Fragment: 9_000}
+	got := r.Hearings[0].Answers[0].Options[0]
+	if got.Terms != want || got.Room != 18_000 {
+		t.Errorf("terms = %+v, room = %d; want %+v and 18,000", got.Terms, got.Room, want)
+	}
+}
+
+func TestWhatIsSaidAfterTheRoundClosedIsNotRead(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo", "lyon")
+	s.submit(job("a"))
+	s.call(1, job("a"))
+	s.offer("oslo", 1, menu("a", option(0, 9, 9)))
+	s.now = at(2 * time.Second)
+	s.offer("lyon", 1, menu("a", option(0, 1, 1)))
+	b := s.book(Config{})
+	r, _ := b.Job("a")
+	if l := r.Hearings[0].Line; l.BestSite != "oslo" || l.Options != 1 {
+		t.Errorf("best = %+v; want oslo's only", l)
+	}
+	if a := r.Hearings[0].Answers[0]; a.Site != "lyon" || !a.Late {
+		t.Errorf("answer = %+v; want lyon's marked late", a)
+	}
+	if got := b.Rounds()[0]; !reflect.DeepEqual(got.Silent, []string{"lyon"}) {
+		t.Errorf("silent = %q; want lyon", got.Silent)
+	}
+}
+
+func TestRoundsBetweenFirstAndLastAreKeptAsLines(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	s.submit(job("a"))
+	for round := range uint64(20) {
+		s.now = at(time.Duration(round) * time.Minute)
+		s.call(round+1, job("a"))
+		s.offer("oslo", round+1, menu("a", option(0, int64(round), 0)))
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: round + 1, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
+	}
+	r, _ := s.book(Config{}).Job("a")
+	if len(r.Rounds) != 20 || len(r.Hearings) != 2 || r.Hearings[0].Round != 1 || r.Hearings[1].Round != 20 {
+		t.Errorf("%d lines, %d hearings; want 20 lines and rounds 1 and 20 in full", len(r.Rounds), len(r.Hearings))
+	}
+	for i, l := range r.Rounds {
+		if l.Round != uint64(i+1) || l.Best != protocol.Microdollars(i*10_000) || l.Code != protocol.Waiting {
+			t.Errorf("line %d = %+v", i, l)
+		}
+	}
+	all, _ := s.book(Config{All: true}).Job("a")
+	if len(all.Hearings) != 20 || !reflect.DeepEqual(all.Rounds, r.Rounds) {
+		t.Errorf("with All: %d hearings; want 20, and the same lines", len(all.Hearings))
+	}
+}
+
+func TestARoundCalledAgainTakesThePlaceOfTheFirstAsking(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		s := &stage{now: noon}
+		s.hello("oslo")
+		s.submit(job("a"))
+		s.call(1, job("a"))
+		s.offer("oslo", 1, menu("a", option(0, 9, 0)))
+		s.call(1, job("a"))
+		s.offer("oslo", 1, menu("a", option(0, 5, 0)))
+		b := s.book(Config{All: all})
+		r, _ := b.Job("a")
+		if len(r.Hearings) != 1 || len(r.Rounds) != 1 || r.Rounds[0].Best != 50_000 || len(b.Rounds()) != 1 {
+			t.Errorf("all=%v: %d hearings, lines %+v, %d rounds; want one, at 50,000", all, len(r.Hearings), r.Rounds, len(b.Rounds()))
+		}
+	}
+}
+
+// What is said by two is written in any order: a submission may stand behind the
+// call, the offer and the award that came of it.
+func TestASubmissionMayBeHeardAfterItsCall(t *testing.T) {
+	in := &stage{now: noon}
+	in.hello("oslo")
+	in.submit(job("a"))
+	in.call(1, job("a"))
+	in.offer("oslo", 1, menu("a", option(0, 9, 0)))
+	in.award("oslo", 1, job("a"), option(0, 9, 0))
+	want, _ := in.book(Config{}).Job("a")
+	late := *in
+	late.said = slices.Concat(in.said[:1], in.said[2:], in.said[1:2])
+	b := late.book(Config{})
+	if got, _ := b.Job("a"); !reflect.DeepEqual(got, want) || len(got.Hearings) != 1 {
+		t.Errorf("job a is\n%+v, want\n%+v", got, want)
+	}
+	if wrong := b.Check(nil); len(wrong) != 0 {
+		t.Errorf("nothing is wrong with that, but: %v", wrong)
+	}
+}
+
+// An id is free again when its job has been over for a while, as the one of a nightly
+// job: each night is a job of its own, in all sums, and its own submission and deadline
+// count. What is submitted again before is the same job.
+func TestAnIDMayBeGivenAgain(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo")
+	night := func(n int) {
+		from := time.Duration(n) * 24 * time.Hour
+		s.now = at(from)
+		j := job("a")
+		j.Arrival, j.Deadline = at(from), at(from+3*time.Hour)
+		s.submit(j)
+		s.call(uint64(n)+1, j)
+		s.offer("oslo", uint64(n)+1, menu("a", option(from, 1, 50)))
+		epoch := s.award("oslo", uint64(n)+1, j, option(from, 1, 50))
+		s.submit(j)
+		s.run("oslo", "n1", []int{0}, j, epoch, option(from, 1, 50), 66*time.Minute)
+		s.submit(j)
+	}
+	night(0)
+	night(1)
+	night(2)
+	s.now = at(72 * time.Hour)
+	again := job("a")
+	again.Arrival = s.now
+	s.submit(again)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.NoOffer}})
+	s.meter("oslo")
+	b := s.book(Config{All: true})
+	if bad := b.Check(nil); len(bad) > 0 {
+		t.Errorf("the record has problems: %v", bad)
+	}
+	all := b.Namesakes("a")
+	if len(all) != 4 || all[0].Job.Arrival != noon || all[1].Submitted.At != at(24*time.Hour) || all[3].State != Refused || len(all[2].Awards) != 1 {
+		t.Fatalf("%d jobs of the id: %+v; want three that ran and one that was refused", len(all), all)
+	}
+	if last, _ := b.Job("a"); last.State != Refused {
+		t.Errorf("the last of the id is %s; want refused", last.State)
+	}
+	sum := b.Totals(Meta{Start: noon, End: s.now, GPUs: 4000})
+	if site := b.Sites()[0]; sum.Jobs != 4 || sum.Placed != 3 || sum.Refused != 1 || sum.Late != 0 || sum.Awards != 3 || site.Ran != 3 || site.Late != 0 {
+		t.Errorf("totals %+v, site %+v; want three that ran in time and one refused", sum, site)
+	}
+}
+
+func TestADeclinedJobWaitsAgain(t *testing.T) {
+	s := &stage{now: noon}
+	j := job("a")
+	s.hello("oslo", "lyon")
+	s.submit(j)
+	s.call(1, j)
+	s.offer("oslo", 1, menu("a", option(0, 1, 1)))
+	epoch := s.award("oslo", 1, j, option(0, 1, 1))
+	s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "a", Epoch: epoch, Why: protocol.Reason{Code: protocol.RoomGone}})
+	b := s.book(Config{})
+	if r, _ := b.Job("a"); r.State != Waiting || r.Award() != nil || r.Awards[0].Declined.Code != protocol.RoomGone {
+		t.Errorf("after the decline: %+v", r)
+	}
+	s.call(2, j)
+	epoch = s.award("lyon", 2, j, option(0, 1, 1))
+	s.run("lyon", "n1", []int{1}, j, epoch, option(0, 1, 1), time.Hour)
+	s.meter("oslo", "lyon")
+	b = s.book(Config{})
+	if r, _ := b.Job("a"); r.State != Ended || r.Run.Site != "lyon" || len(r.Awards) != 2 {
+		t.Errorf("after the second award: %+v", r)
+	}
+	for _, p := range b.Check(nodes) {
+		t.Error(p)
+	}
+}
+
+func TestSitesHoldTheirShare(t *testing.T) {
+	b := twoRounds().book(Config{})
+	got := b.Sites()
+	if len(got) != 3 || got[2].Site != "oslo" || got[2].Ran != 1 || got[2].Awards != 1 || got[0].Ran != 0 {
+		t.Fatalf("Sites() = %+v; want bern, lyon, oslo with one job at oslo", got)
+	}
+	if got[2].Metered != 1_188_000_000+3*360_000_000 || got[2].Idle.Money != 16_500 || got[2].Paid != got[2].Jobs.Money {
+		t.Errorf("oslo = %+v", got[2])
+	}
+}
+
+func TestSomethingSaidTwiceIsReadOnce(t *testing.T) {
+	s := twoRounds()
+	once := s.book(Config{})
+	twice := New(Config{})
+	for _, m := range s.said {
+		twice.Add(m)
+		twice.Add(m)
+	}
+	a, _ := once.Job("a")
+	b, _ := twice.Job("a")
+	if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(once.Totals(Meta{}), twice.Totals(Meta{})) {
+		t.Errorf("said twice:\n got %+v\nwant %+v", b, a)
+	}
+}

@@ -1,0 +1,341 @@
+package history
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func (b *Book) submit(from Origin, s protocol.Submit) {
+	e := b.jobs[s.Job.ID]
+	switch {
+	case e == nil:
+		b.jobs[s.Job.ID] = &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}}
+	case e.rec.Submitted == Origin{}:
+		e.rec.Job, e.rec.Submitted = s.Job, from
+	default:
+		b.repeats++
+		if e.over() {
+			e.next = &JobRecord{Job: s.Job, Submitted: from, State: Waiting}
+		}
+	}
+}
+
+// again begins the job that was submitted under the id of one that is over, and is
+// heard of: what only repeats that one is not.
+func (b *Book) again(id protocol.JobID) {
+	if e := b.jobs[id]; e != nil && e.next != nil && e.over() {
+		b.jobs[id] = &entry{rec: *e.next, before: e}
+		b.jobs[id].rec.Before = e.rec.Before + 1
+	}
+}
+
+// call opens a round for its jobs. The same round called again asks again, at
+// newer prices, and takes the place of the first asking. Of a job that is not known
+// the submission may come later: what is said by two is written in any order.
+func (b *Book) call(from Origin, m protocol.Call) {
+	c := &call{
+		round: m.Round, said: from, closes: m.Closes, weights: m.Terms, jobs: len(m.Jobs),
+		shadow: make(map[place]protocol.Price, len(m.Shadow)),
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		if !b.sites[name].gone { // else nobody asks it
+			c.sites = append(c.sites, name)
+		}
+	}
+	for _, p := range m.Shadow {
+		c.shadow[place{p.Site, p.Model}] = p
+	}
+	if was := b.calls[m.Round]; was != nil {
+		b.rounds[slices.Index(b.rounds, was)] = c
+	} else {
+		b.rounds = append(b.rounds, c)
+	}
+	b.calls[m.Round] = c
+	for _, j := range m.Jobs {
+		b.again(j.ID)
+		e := b.jobs[j.ID]
+		if e == nil {
+			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
+			b.jobs[j.ID] = e
+		}
+		e.lapse()
+		e.open(c, b.cfg.All)
+	}
+}
+
+// lapse notes that a job is on sale again: nobody answered its award in time.
+func (e *entry) lapse() {
+	if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
+		e.rec.State, a.Lapsed = Waiting, true
+		e.note(*a)
+	}
+}
+
+// older notes a decision of a round that is not on record, before any that is.
+func (e *entry) older() { e.rec.Older = e.rec.Older || e.first == nil }
+
+// open makes room for a round's hearing, and forgets the menus of the one
+// before unless it was the first.
+func (e *entry) open(c *call, all bool) {
+	again := e.last != nil && e.last.call.round == c.round
+	if e.last != nil && !again {
+		e.rec.Rounds = append(e.rec.Rounds, e.last.line)
+	}
+	h := &hearing{call: c, line: Line{Round: c.round, At: c.said.At}}
+	if e.first == nil || again && e.first == e.last {
+		e.first = h
+	}
+	if all {
+		if again {
+			e.all = e.all[:len(e.all)-1]
+		}
+		e.all = append(e.all, h)
+	}
+	e.last = h
+}
+
+func (e *entry) record() JobRecord {
+	r := e.rec
+	if e.last == nil {
+		return r
+	}
+	r.Rounds = append(slices.Clone(r.Rounds), e.last.line)
+	kept := e.all
+	if kept == nil {
+		kept = slices.Compact([]*hearing{e.first, e.last})
+	}
+	for _, h := range kept {
+		r.Hearings = append(r.Hearings, h.full(r.Job))
+	}
+	return r
+}
+
+// offer adds a site's menus. One that names another round than its job's last
+// is too late to matter and is only counted.
+func (b *Book) offer(from Origin, m protocol.Offer) {
+	site := from.From.Site()
+	b.site(site)
+	c := b.calls[m.Round]
+	late := c != nil && b.late(c, from)
+	if c != nil && !late && !slices.Contains(c.offered, site) {
+		c.offered = append(c.offered, site)
+	}
+	for _, menu := range m.Jobs {
+		e := b.jobs[menu.Job]
+		if e == nil || e.last == nil || e.last.call.round != m.Round {
+			b.stray++
+			continue
+		}
+		e.last.add(e.rec.Job, from, menu, late)
+	}
+}
+
+// late reports whether a round had closed when a site answered. The clock of a site may
+// be wrong, so on the ledger of a coordinator that runs the order tells.
+func (b *Book) late(c *call, from Origin) bool {
+	if b.live {
+		return c.decided
+	}
+	return from.At > c.closes
+}
+
+// decided notes that what comes now was not read in a round.
+func (b *Book) decided(round uint64) {
+	if c := b.calls[round]; c != nil {
+		c.decided = true
+	}
+}
+
+func (b *Book) award(from Origin, site string, m protocol.Award) {
+	b.again(m.Job) // off the books, where no calls are
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
+		return
+	}
+	if b.calls[m.Round] == nil {
+		e.lapse()
+		e.older()
+	}
+	if e.rec.State != Waiting {
+		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
+	}
+	b.decided(m.Round)
+	d := Decision{
+		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
+		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof, Policy: b.policy,
+	}
+	if c := b.calls[m.Round]; c != nil {
+		d.Option = c.price(e.rec.Job, site, m.Option)
+		c.awards++
+		c.proof = m.Proof
+	}
+	e.rec.Awards = append(e.rec.Awards, d)
+	e.rec.State = Awarded
+	b.site(site).Awards++
+	e.decide(m.Round, d)
+}
+
+func (b *Book) hold(from Origin, m protocol.Hold) {
+	b.holds++
+	b.again(m.Job)
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
+		return
+	}
+	e.lapse() // off the books, where no calls are
+	if c := b.calls[m.Round]; c != nil {
+		c.holds++
+		c.decided = true
+	} else {
+		e.older()
+	}
+	e.decide(m.Round, Decision{
+		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,
+		Site: m.Site, Start: m.Start, Until: m.Until, Policy: b.policy,
+	})
+}
+
+// refuse ends a job. A duplicate is refused under the id of the job that it
+// repeats, which goes on.
+func (b *Book) refuse(from Origin, m protocol.Refuse) {
+	if m.Why.Code == protocol.Duplicate {
+		b.duplicates++
+		return
+	}
+	b.again(m.Job)
+	e := b.jobs[m.Job]
+	if e == nil {
+		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
+		return
+	}
+	if m.Why.Code == protocol.BadTerms {
+		b.unpart(e)
+	}
+	if e.rec.State != Waiting && !b.takeBack(e, m.Why.Code) {
+		b.wrong("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
+		return
+	}
+	d := Decision{Kind: "refuse", Said: from, Why: m.Why}
+	e.rec.State, e.rec.Refusal = Refused, &d
+	if e.last != nil && e.last.decision.Kind == "" { // else no round refused it: it was cancelled, or its time was over
+		e.last.decide(d)
+	}
+}
+
+// takeBack takes a job that is refused from the site that it was awarded to: nobody
+// accepted that before it was cancelled or its time was over, or what its site reports
+// of the run cannot be, and does not count. It reports false where the site keeps it.
+func (b *Book) takeBack(e *entry, why protocol.Code) bool {
+	a, r := e.rec.Award(), e.rec.Run
+	switch {
+	case e.rec.State == Refused:
+		return false
+	case r == nil && a != nil && a.Answer == "":
+		return true
+	case why != protocol.Cancelled && why != protocol.BadTerms, r != nil && r.Settlement != (Origin{}):
+		return false
+	case r != nil && r.Done != (Origin{}):
+		s := b.site(r.Site)
+		s.Jobs = less(s.Jobs, r.Cost)
+		s.Ran--
+		if e.rec.Late() {
+			s.Late--
+		}
+	}
+	e.rec.Run = nil
+	return true
+}
+
+// unpart takes a part of a run back that cannot be as its site reports it.
+func (b *Book) unpart(e *entry) {
+	n := len(e.rec.Parts) - 1
+	if n < 0 || e.rec.Run != nil || e.rec.Parts[n].Settlement != (Origin{}) {
+		return
+	}
+	s := b.site(e.rec.Parts[n].Site)
+	s.Jobs = less(s.Jobs, e.rec.Parts[n].Cost)
+	e.rec.Parts = e.rec.Parts[:n]
+}
+
+func (e *entry) decide(round uint64, d Decision) {
+	if e.last != nil && e.last.call.round == round {
+		e.last.decide(d)
+	}
+}
+
+// note has the round of an award know what came of it.
+func (e *entry) note(a Decision) {
+	for _, h := range append([]*hearing{e.first, e.last}, e.all...) {
+		if h != nil && h.decision.Kind == "award" && h.decision.Epoch == a.Epoch {
+			h.decision = a
+		}
+	}
+}
+
+// answer notes that a site took an award or gave it back; what it took first it
+// may give back later.
+func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
+	e := b.jobs[id]
+	if e == nil {
+		b.stray++
+		return
+	}
+	for i := range e.rec.Awards {
+		a := &e.rec.Awards[i]
+		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer == word || a.Answer == "decline" {
+			continue
+		}
+		a.Answer, a.Answered, a.Declined = word, from, why
+		if word == "decline" { // a site says it again until it is answered
+			b.declines++
+		}
+		if word == "accept" && e.rec.State == Waiting && i == len(e.rec.Awards)-1 {
+			e.rec.State, a.Lapsed = Awarded, false // heard late, and not sold again
+		}
+		e.note(*a)
+		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
+			e.rec.State = Waiting
+			if r := e.rec.Run; r != nil && r.Planned {
+				e.leave(from, why.Code)
+			}
+		}
+		return
+	}
+	b.stray++
+}
+
+// ends are reasons for which a site gives up what may have run there.
+var ends = []protocol.Code{protocol.Evicted, protocol.NodeGone, protocol.TakenOver, protocol.Cancelled, protocol.SiteGone}
+
+// leave takes a job from its site. A run that was planned, and was to have begun by
+// then, is taken to have gone on until then: nothing better is known of it.
+func (e *entry) leave(from Origin, why protocol.Code) {
+	if r := e.rec.Run; r != nil && r.Planned && r.Started < from.At && slices.Contains(ends, why) {
+		r.Exited = from
+		e.rec.Lost = append(e.rec.Lost, *r)
+	}
+	e.rec.Run = nil
+}
+
+// gone notes that a site's jobs were taken from it, as if it had given them back.
+func (b *Book) gone(from Origin, g protocol.Gone) {
+	if s := b.sites[g.Site]; s != nil && s.greeted < from.At { // in whichever order it was written
+		s.gone = true
+	}
+	for _, id := range b.Jobs() {
+		e := b.jobs[id]
+		n := len(e.rec.Awards)
+		if n == 0 || e.rec.Awards[n-1].Site != g.Site || e.rec.State != Awarded && e.rec.State != Running {
+			continue
+		}
+		a := &e.rec.Awards[n-1]
+		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
+		e.note(*a)
+		e.leave(from, protocol.SiteGone)
+		e.rec.State = Waiting
+	}
+}

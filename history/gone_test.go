@@ -1,0 +1,36 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A job that runs where it is said that nobody comes back waits again, and its
+// award says why.
+func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
+	const noon protocol.Time = 1_649_851_200_000
+	b := New(Config{})
+	mouths := make(map[protocol.Party]*protocol.Mouth)
+	say := func(who, to protocol.Party, body protocol.Body) {
+		if mouths[who] == nil {
+			mouths[who] = &protocol.Mouth{Who: who}
+		}
+		b.Add(mouths[who].Say(noon, to, body))
+	}
+	job := protocol.Job{ID: "train", Tenant: "lab", CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour)}
+	say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job})
+	say(protocol.Coordinator, "agent/oslo", protocol.Award{Round: 1, Job: "train", Epoch: 1, Option: protocol.Option{Start: noon, Finish: noon.Add(time.Hour)}})
+	say("agent/oslo", protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1, Start: noon})
+	say("agent/oslo", "hands/oslo", protocol.Launch{Job: job, Epoch: 1, Node: "n1", Run: time.Hour})
+	say("agent/bern", protocol.Coordinator, protocol.Gone{Site: "oslo", By: "eve"})
+	if r, _ := b.Job("train"); r.State != Running {
+		t.Fatalf("before anybody said so who may: %s", r.State)
+	}
+	say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	r, _ := b.Job("train")
+	if a := r.Awards[0]; r.State != Waiting || r.Run != nil || a.Declined.Code != protocol.SiteGone || a.Declined.Note != "ada" {
+		t.Errorf("%s, run %v, award %+v", r.State, r.Run, a)
+	}
+}

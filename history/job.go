@@ -1,0 +1,173 @@
+package history
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An Origin is the message that a fact was read from. The zero Origin says
+// that there is none.
+type Origin struct {
+	From protocol.Party `json:"from"`
+	Seq  uint64         `json:"seq"`
+	At   protocol.Time  `json:"at"`
+}
+
+// A State is how far a job has come.
+type State string
+
+// States, in the order in which a job passes through them.
+const (
+	Waiting State = "waiting" // submitted; perhaps held, perhaps declined
+	Awarded State = "awarded" // given to a site that has not launched it yet
+	Running State = "running"
+	Ended   State = "ended"
+	Refused State = "refused" // instead of all the others
+)
+
+// A JobRecord is one job's history. What it points to is shared with the Book
+// and must not be changed.
+type JobRecord struct {
+	Job       protocol.Job
+	Submitted Origin
+	State     State
+	Before    int  // how many jobs its id was given to before it
+	Older     bool // it was decided on in rounds before those of this record
+
+	Rounds   []Line     // every round it was called in, oldest first
+	Hearings []Hearing  // those of them that are kept in full, oldest first
+	Awards   []Decision // every award, also those declined; the last is the one in force
+	Refusal  *Decision  // nil unless it was refused
+	Run      *Run       // nil until launched
+	Lost     []Run      // earlier runs that their sites could not keep up; Planned, where no more was told
+	Parts    []Run      // earlier runs that ended in a pause, each with its own bill
+}
+
+// A Line is what remains of a round that is not kept in full.
+type Line struct {
+	Round    uint64
+	At       protocol.Time         // of the call
+	Options  int                   // offered in time by all sites
+	Best     protocol.Microdollars // total of the cheapest of them; 0 if there were none
+	BestSite string                // whose that was
+	Kind     string                // of the decision: see Decision
+	Code     protocol.Code         //
+	Site     string                //
+	Until    protocol.Time         //
+}
+
+// A Hearing is one clearing round as one job met it.
+type Hearing struct {
+	Round    uint64
+	Called   Origin
+	Closes   protocol.Time
+	Weights  protocol.Weights
+	Answers  []Answer // of every site known when the round was called, by name
+	Line     Line
+	Decision Decision
+}
+
+// An Answer is what one site said of one job in one round.
+type Answer struct {
+	Site    string
+	Said    Origin // zero: the site was silent
+	Late    bool   // said after the round had closed, so not read
+	Why     protocol.Reason
+	Options []Priced // cheapest first; equal ones as the site said them
+
+	Expect []protocol.Estimate // of a job that does not say how long it runs: what the site took it for
+}
+
+// A Priced is an option with what it costs by cause, under the weights and the
+// shadow prices that the round was called with. Room is no cost of the job: it
+// is what the GPU-hours that it takes are worth to others by those prices, and
+// a clearing chooses by both together.
+type Priced struct {
+	protocol.Option
+	Terms protocol.Terms
+	Room  protocol.Microdollars
+}
+
+// A Decision is what the coordinator said about a job, and what came back.
+type Decision struct {
+	Kind  string // "award", "hold", "refuse"; "" while there is none
+	Said  Origin
+	Why   protocol.Reason
+	Site  string        // that was awarded it, or where the plan of a hold would run it
+	Start protocol.Time // planned; 0 if a hold has no plan
+	Until protocol.Time // of a hold: it is called again then, at the latest
+
+	Policy uint64 // version of the operators' policy, if it had rules
+
+	// Of an award.
+	Round    uint64
+	Epoch    uint64
+	Option   Priced // as of that round
+	Queue    bool   // it may wait at the site
+	Proof    protocol.Certificate
+	Answer   string // "accept", "decline"; "" while there is none
+	Answered Origin
+	Declined protocol.Reason
+	Lapsed   bool // nobody answered it in time, and the job was on sale again
+}
+
+// A Run is a job on a site's devices. What a site says to its own hands is not on
+// the ledger of a coordinator: there a run is Planned from when the site accepted
+// it until it is over, and nothing is known of its node before that.
+type Run struct {
+	Planned  bool // Started is when it was to start
+	Launched Origin
+	Site     string
+	Epoch    uint64
+	Node     string
+	Devices  []int
+	Model    string
+	Cap      protocol.Milliwatts // of each device; 0: none
+	Plan     time.Duration       // how long it was to take
+
+	Exited  Origin               // zero: it still runs
+	Drawn   protocol.Millijoules // by its devices and its part of the host, as the hands measured
+	Done    Origin               // zero: not reported yet
+	Started protocol.Time
+	Ended   protocol.Time
+	Cost    protocol.Bill // measured; Finish is Ended
+
+	Estimated bool // Cost is no measurement, or not all of it
+
+	Transfer protocol.Microdollars // for moving its input; of a run that was paused
+
+	Settlement Origin // zero: not settled yet
+	Settled    protocol.Settled
+}
+
+// Award returns the award that the job runs or ran by: the last one, if it was not
+// declined and did not lapse, and the job was not refused since; or nil.
+func (r JobRecord) Award() *Decision {
+	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && !r.Awards[n-1].Lapsed {
+		return &r.Awards[n-1]
+	}
+	return nil
+}
+
+// Wait returns how long the job waited for its start; false before that is known.
+func (r JobRecord) Wait() (time.Duration, bool) {
+	if len(r.Parts) > 0 {
+		return r.Parts[0].Started.Sub(r.Job.Arrival), true
+	}
+	if r.Run == nil || r.Run.Planned {
+		return 0, false
+	}
+	return r.Run.Started.Sub(r.Job.Arrival), true
+}
+
+// Completion returns the time from arrival to end; false before the end.
+func (r JobRecord) Completion() (time.Duration, bool) {
+	if r.State != Ended {
+		return 0, false
+	}
+	return r.Run.Ended.Sub(r.Job.Arrival), true
+}
+
+// Late reports whether the job ended after its deadline.
+func (r JobRecord) Late() bool { return r.State == Ended && r.Run.Ended > r.Job.Deadline }

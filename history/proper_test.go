@@ -1,0 +1,26 @@
+package history
+
+import (
+	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Anybody may tell a coordinator anything. Only what he may say is recorded.
+func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
+	for _, lie := range []protocol.Body{
+		protocol.Refuse{Job: "a"}, protocol.Settled{Job: "a", Site: "oslo"}, protocol.Hold{Job: "a", Round: 1}, protocol.Call{Round: 9},
+		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: job("b")}, protocol.Hello{Site: "oslo"}, protocol.Launch{Job: job("a"), Epoch: 1},
+	} {
+		s := &stage{now: noon}
+		s.hello("oslo")
+		s.submit(job("a"))
+		s.call(1, job("a"))
+		s.say("agent/bern", protocol.Coordinator, lie)
+		b := s.book(Config{})
+		r, _ := b.Job("a")
+		if r.State != Waiting || r.Hearings[0].Decision.Kind != "" || len(b.Jobs()) != 1 || len(b.Rounds()) != 1 || len(b.Sites()[0].Pools) == 0 || b.inside || len(b.Check(nil)) != 0 {
+			t.Errorf("after %T of a site: %+v, %v", lie, r, b.Check(nil))
+		}
+	}
+}

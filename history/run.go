@@ -1,0 +1,170 @@
+package history
+
+import "github.com/gridbid/gridbid/protocol"
+
+// plan notes where a job is to run, on a ledger that will not tell of its launch.
+func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol.Time) {
+	e := b.jobs[id]
+	if b.inside || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
+		return
+	}
+	if a := e.rec.Award(); a != nil && a.Site == from.From.Site() && a.Epoch == epoch {
+		o := a.Option
+		e.rec.Run = &Run{Planned: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
+	}
+}
+
+func (b *Book) launch(from Origin, m protocol.Launch) {
+	b.inside = true
+	e := b.jobs[m.Job.ID]
+	site := from.From.Site()
+	if e == nil {
+		b.wrong("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
+		return
+	}
+	switch award := e.rec.Award(); {
+	case e.rec.State == Refused:
+		b.wrong("refused-and-placed", m.Job.ID, site, "launched, and was refused")
+	case e.rec.Run != nil && !e.rec.Run.Planned:
+		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
+			b.wrong("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
+		}
+		return
+	case award == nil || award.Site != site || award.Epoch != m.Epoch:
+		b.wrong("launched-without-award", m.Job.ID, site, "launched under epoch %d, which was not awarded here", m.Epoch)
+	case award.Answer != "accept":
+		b.wrong("launched-without-accept", m.Job.ID, site, "launched before the award was accepted")
+	}
+	e.rec.State = Running
+	e.rec.Run = &Run{
+		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices,
+		Model: m.Model, Cap: m.Cap, Plan: m.Run, Started: from.At,
+	}
+}
+
+// running returns the job's run at the site that speaks, or nil and a problem.
+func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string) (*entry, *Run) {
+	site := from.From.Site()
+	e := b.jobs[id]
+	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.Planned && what != "done" {
+		b.wrong(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
+		return nil, nil
+	}
+	return e, e.rec.Run
+}
+
+func (b *Book) started(from Origin, m protocol.Started) {
+	if _, r := b.running(from, m.Job, m.Epoch, "started"); r != nil {
+		r.Started = from.At
+	}
+}
+
+func (b *Book) exited(from Origin, m protocol.Exited) {
+	site := b.site(from.From.Site())
+	_, r := b.running(from, m.Job, m.Epoch, "exited")
+	if r != nil && r.Exited != (Origin{}) {
+		b.wrong("exited-twice", m.Job, site.Site, "exited before, at %v", r.Exited.At)
+		return
+	}
+	for _, s := range m.Draw {
+		site.hour(s.Hour).drawn += s.Energy
+		if r != nil {
+			r.Drawn += s.Energy
+		}
+	}
+	if r != nil {
+		r.Exited = from
+	}
+}
+
+// lost closes a run that its site could not keep up. What it drew served nobody:
+// the site's own meter has it, not the job's bill.
+func (b *Book) lost(from Origin, m protocol.Lost) {
+	e, r := b.running(from, m.Job, m.Epoch, "lost")
+	if r == nil {
+		return
+	}
+	if r.Exited != (Origin{}) {
+		b.wrong("lost-after-exit", m.Job, r.Site, "lost, but it exited at %v", r.Exited.At)
+		return
+	}
+	r.Exited = from
+	e.rec.Lost = append(e.rec.Lost, *r)
+	e.rec.Run, e.rec.State = nil, Waiting
+}
+
+func (b *Book) done(from Origin, m protocol.Done) {
+	b.plan(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
+	e, r := b.running(from, m.Job, m.Epoch, "done")
+	if r == nil {
+		return
+	}
+	if r.Done != (Origin{}) {
+		b.wrong("done-twice", m.Job, r.Site, "reported done before, at %v", r.Done.At)
+		return
+	}
+	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
+	if r.Planned {
+		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
+	}
+	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
+	r.Estimated = m.Estimated
+	s := b.site(r.Site)
+	s.Jobs = sum(s.Jobs, r.Cost)
+	if m.Left > 0 {
+		if a := e.rec.Award(); a != nil {
+			r.Transfer = a.Option.Transfer
+		}
+		e.rec.Parts = append(e.rec.Parts, *r)
+		e.rec.Run, e.rec.State = nil, Waiting
+		return
+	}
+	e.rec.State = Ended
+	s.Ran++
+	if e.rec.Late() {
+		s.Late++
+	}
+}
+
+func (b *Book) settled(from Origin, m protocol.Settled) {
+	e := b.jobs[m.Job]
+	var r *Run
+	switch {
+	case e == nil:
+	case m.Part && len(e.rec.Parts) > 0:
+		r = &e.rec.Parts[len(e.rec.Parts)-1]
+	case !m.Part && e.rec.State == Ended:
+		r = e.rec.Run
+	}
+	switch {
+	case r == nil:
+		b.wrong("settled-before-end", m.Job, m.Site, "settled, but it has not been reported done")
+	case r.Settlement != (Origin{}):
+		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
+	default:
+		r.Settlement, r.Settled = from, m
+		b.site(m.Site).Paid += m.Paid
+	}
+}
+
+func (b *Book) meter(name string, m protocol.Meter) {
+	s := b.site(name)
+	s.Idle = sum(s.Idle, m.Idle)
+	s.Metered += m.Total
+	h := s.hour(m.Hour)
+	h.idle += m.Idle.IT
+	h.total += m.Total
+}
+
+// less takes one bill from another.
+func less(a, b protocol.Bill) protocol.Bill {
+	return sum(a, protocol.Bill{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
+}
+
+// sum adds two bills. A sum has no finish.
+func sum(a, b protocol.Bill) protocol.Bill {
+	return protocol.Bill{
+		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,
+		Carbon: a.Carbon + b.Carbon, Money: a.Money + b.Money,
+	}
+}

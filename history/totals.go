@@ -1,0 +1,234 @@
+package history
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Schema is the version of Totals as JSON: docs/replay-json.md says what each
+// key means. Keys are added under the same version; a changed or removed one
+// makes a new version.
+const Schema = 1
+
+// A Meta is what a run's messages do not say about it.
+type Meta struct {
+	Scenario, Policy string
+	Seed             uint64
+	Start, End       protocol.Time    // jobs arrive in [Start, End)
+	GPUs             protocol.Milli   // of all fleets
+	Weights          protocol.Weights // of the objective
+	Frag             float64          // mean over time of the fleets' fragmentation ratio, 0..1
+	Wall             time.Duration    // that the replay took
+}
+
+// Totals is a run in figures, as its JSON has them.
+type Totals struct {
+	Schema   int    `json:"schema"`
+	Scenario string `json:"scenario"`
+	Seed     uint64 `json:"seed"`
+	Policy   string `json:"policy"` // and, after a slash, what sites knew ahead, unless that was the usual
+
+	Jobs     int `json:"jobs"`     // submitted
+	Placed   int `json:"placed"`   // launched
+	Late     int `json:"late"`     // ended after their deadline
+	Unplaced int `json:"unplaced"` // refused, or never launched
+	Refused  int `json:"refused"`
+
+	EnergyKWh    float64 `json:"energy_kwh"` // of jobs and idle, facility's share included
+	CarbonKg     float64 `json:"carbon_kg"`
+	AverageKg    float64 `json:"carbon_average_kg"`  // of the same energy, by average intensity; 0 if not told
+	MarginalKg   float64 `json:"carbon_marginal_kg"` // by marginal intensity, where a site has a series of it
+	CostUSD      float64 `json:"cost_usd"`           // of that energy
+	ObjectiveUSD float64 `json:"objective_usd"`
+
+	// Of the jobs alone, without the idle draw of the sites: what a scheduler
+	// decides directly. Bound is what no scheduler could have gone below, all
+	// arrivals, prices and intensities known (lab/bound); 0 where it was not
+	// computed. GapToBound is JobsUSD / BoundUSD - 1.
+	JobsUSD    float64 `json:"jobs_usd"`
+	BoundUSD   float64 `json:"bound_usd"`
+	GapToBound float64 `json:"gap_to_bound"`
+
+	IdleKWh     float64 `json:"idle_kwh"`
+	IdleKg      float64 `json:"idle_kg"`
+	IdleUSD     float64 `json:"idle_usd"`
+	CarbonUSD   float64 `json:"carbon_usd"` // terms of the objective beside cost_usd
+	TransferUSD float64 `json:"transfer_usd"`
+	DelayUSD    float64 `json:"delay_usd"`
+	LateUSD     float64 `json:"late_usd"`
+	PaidUSD     float64 `json:"paid_usd"` // to the sites, by the rule of payment
+
+	WaitS    Spread `json:"wait_s"`
+	JCTS     Spread `json:"jct_s"`
+	Slowdown Spread `json:"slowdown"`
+
+	GPUUtil   float64 `json:"gpu_util"`
+	FragRatio float64 `json:"frag_ratio"`
+
+	Decisions int     `json:"decisions"`
+	Awards    int     `json:"awards"`
+	Holds     int     `json:"holds"`
+	Declines  int     `json:"declines"`
+	Rounds    int     `json:"rounds"`
+	Gap       float64 `json:"clearing_gap"` // sum of Primal over sum of Bound, less one
+	Messages  int     `json:"messages"`
+	WallS     float64 `json:"wall_s"`
+}
+
+// Usual reports whether the sites of the run knew of their grids what sites know.
+// Where they knew more, or less, the run is there to compare with, and no rival.
+func (t Totals) Usual() bool { return !strings.Contains(t.Policy, "/") }
+
+// A Spread says how a figure is spread over jobs. Percentiles are the smallest
+// value that so large a part of the jobs does not pass. Without jobs all are 0.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	Max  float64 `json:"max"`
+}
+
+// Totals sums the run up. All of it but Meta's own figures is computed from
+// integers of the record, so the same record gives the same figures.
+func (b *Book) Totals(m Meta) Totals {
+	t := Totals{
+		Schema: Schema, Scenario: m.Scenario, Seed: m.Seed, Policy: m.Policy,
+		FragRatio: m.Frag, WallS: m.Wall.Seconds(),
+		Holds: b.holds, Declines: b.declines, Rounds: len(b.rounds), Messages: b.messages,
+	}
+	var terms protocol.Terms
+	var waits, completions, slowdowns []int64
+	for _, e := range b.entries() {
+		r := e.rec
+		t.count(r)
+		c := r.cost(m)
+		terms.Transfer += c.Transfer
+		terms.Delay += c.Delay
+		terms.Late += c.Late
+		if wait, ok := r.Wait(); ok {
+			waits = append(waits, wait.Milliseconds())
+		}
+		if jct, ok := r.Completion(); ok {
+			completions = append(completions, jct.Milliseconds())
+			slowdowns = append(slowdowns, slowdown(r.Job, jct))
+		}
+	}
+	t.WaitS, t.JCTS, t.Slowdown = spread(waits), spread(completions), spread(slowdowns)
+	t.Decisions = t.Awards + t.Holds + t.Refused
+	t.GPUUtil = b.util(m)
+	t.Gap = b.gap()
+	b.bill(&t, terms, m.Weights)
+	return t
+}
+
+func (t *Totals) count(r JobRecord) {
+	t.Jobs++
+	t.Awards += len(r.Awards)
+	switch {
+	case r.Run != nil:
+		t.Placed++
+	case r.State == Refused:
+		t.Refused++
+		t.Unplaced++
+	default:
+		t.Unplaced++
+	}
+	if r.Late() {
+		t.Late++
+	}
+}
+
+// bill adds what the sites drew to what the jobs cost otherwise.
+//
+// METHOD, section 1: objective = energy + carbon + transfer + delay +
+// lateness, all measured, idle draw included.
+func (b *Book) bill(t *Totals, terms protocol.Terms, w protocol.Weights) {
+	var idle, all protocol.Bill
+	var paid protocol.Microdollars
+	for _, s := range b.Sites() {
+		idle = sum(idle, s.Idle)
+		all = sum(all, sum(s.Idle, s.Jobs))
+		paid += s.Paid
+	}
+	terms.Money, terms.Carbon = all.Money, w.CarbonCost(all.Carbon)
+	t.EnergyKWh, t.CarbonKg, t.CostUSD = all.Energy.KWh(), all.Carbon.Kilograms(), all.Money.Dollars()
+	t.IdleKWh, t.IdleKg, t.IdleUSD = idle.Energy.KWh(), idle.Carbon.Kilograms(), idle.Money.Dollars()
+	t.CarbonUSD, t.TransferUSD = terms.Carbon.Dollars(), terms.Transfer.Dollars()
+	t.DelayUSD, t.LateUSD = terms.Delay.Dollars(), terms.Late.Dollars()
+	t.PaidUSD = paid.Dollars()
+	t.ObjectiveUSD = terms.Total().Dollars()
+	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).Dollars()
+}
+
+// Bounded returns t held against a bound of its jobs' objective. A bound of
+// nothing or less, as negative prices give, has no ratio to it.
+func (t Totals) Bounded(usd float64) Totals {
+	t.BoundUSD = usd
+	if usd > 0 {
+		t.GapToBound = t.JobsUSD/usd - 1
+	}
+	return t
+}
+
+// cost returns what a job cost beside its energy. One that did not end is
+// taken to run by itself after the last arrival, or after its deadline if that is
+// later: work not done is never cheaper than work done then.
+func (r JobRecord) cost(m Meta) (t protocol.Terms) {
+	if a := r.Award(); a != nil && r.Run != nil {
+		t.Transfer = a.Option.Transfer
+	}
+	for _, p := range r.Parts {
+		t.Transfer += p.Transfer
+	}
+	start := max(m.End, r.Job.Deadline)
+	finish := start.Add(r.Job.Run)
+	if r.Run != nil {
+		start, finish = r.Run.Started, r.Run.Started.Add(r.Run.Plan)
+	}
+	if r.State == Ended {
+		finish = r.Run.Ended
+	}
+	t.Delay, t.Late = m.Weights.Waiting(r.Job, start, finish)
+	return t
+}
+
+// slowdown returns the bounded slowdown in thousandths: completion time over
+// run time at the reference clock, which no policy can change; runs under ten
+// seconds count as ten, and nothing is below one.
+func slowdown(j protocol.Job, jct time.Duration) int64 {
+	return max(1000, jct.Milliseconds()*1000/max(j.Run, 10*time.Second).Milliseconds())
+}
+
+// gap returns how far the clearings were above their bounds, over all rounds.
+func (b *Book) gap() float64 {
+	var primal, bound protocol.Microdollars
+	for _, c := range b.rounds {
+		primal += c.proof.Primal
+		bound += c.proof.Bound
+	}
+	if bound <= 0 {
+		return 0
+	}
+	return float64(primal)/float64(bound) - 1
+}
+
+// spread takes thousandths.
+func spread(values []int64) Spread {
+	n := len(values)
+	if n == 0 {
+		return Spread{}
+	}
+	slices.Sort(values)
+	var sum float64
+	for _, v := range values {
+		sum += float64(v)
+	}
+	rank := func(part float64) float64 {
+		return float64(values[max(0, int(math.Ceil(part*float64(n)))-1)]) / 1000
+	}
+	return Spread{Mean: sum / float64(n) / 1000, P50: rank(0.50), P95: rank(0.95), Max: rank(1)}
+}

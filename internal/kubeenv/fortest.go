@@ -1,0 +1,42 @@
+package kubeenv
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// A T is what ForTest needs of a test or a benchmark.
+type T interface {
+	Helper()
+	Fatal(...any)
+	Skip(...any)
+	Cleanup(func())
+	TempDir() string
+}
+
+// ForTest starts a plane that ends with the test. Where the binaries are is told
+// by the environment, GRIDBID_PLANE; without them the test is skipped, but fails
+// where CI=true.
+func ForTest(t T, o Options) *Plane {
+	t.Helper()
+	o.Assets = os.Getenv("GRIDBID_PLANE")
+	if o.Assets == "" {
+		const how = "plane: no control plane to test with: run make test-kube, or set GRIDBID_PLANE to what internal/kubeenv/controlplane/build.sh prints"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(how)
+		}
+		t.Skip(how)
+	}
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	p, err := Start(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	return p
+}

@@ -1,0 +1,148 @@
+package yamlschema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// A Kind is a kind of file: by which schema it is read, and how its errors speak.
+type Kind struct {
+	By     string // who reads it, at the front of errors: "script"
+	What   string // "scenario"
+	Docs   string // where it is explained
+	Schema []byte // JSON schema, draft 2020-12
+	// Pattern says what a schema's pattern asks for; nil, or "" of it, is a
+	// name.
+	Pattern func(pattern string) string
+
+	once  sync.Once
+	rules *jsonschema.Schema
+	err   error
+}
+
+const schemaName = "schema.json"
+
+// compiled returns the schema, with its text to quote from.
+func (k *Kind) compiled() (*jsonschema.Schema, error) {
+	k.once.Do(func() {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(k.Schema))
+		if err == nil {
+			c := jsonschema.NewCompiler()
+			if err = c.AddResource(schemaName, doc); err == nil {
+				k.rules, err = c.Compile(schemaName)
+			}
+		}
+		k.err = err
+	})
+	return k.rules, k.err
+}
+
+// hold checks a document against the schema. Each fault is an error of its own,
+// in the order of their lines.
+func (p *Page) hold() error {
+	sch, err := p.kind.compiled()
+	if err != nil {
+		return fmt.Errorf("%s: schema of a %s: %w", p.kind.By, p.kind.What, err)
+	}
+	var bad *jsonschema.ValidationError
+	if err := sch.Validate(p.doc); errors.As(err, &bad) {
+		var all []fault
+		p.collect(bad, &all)
+		slices.SortStableFunc(all, func(a, b fault) int { return a.line - b.line })
+		var out []error
+		for _, f := range all {
+			out = append(out, f)
+		}
+		return errors.Join(out...)
+	}
+	return nil
+}
+
+// collect walks to the leaves of a schema error: they say what is wrong.
+func (p *Page) collect(e *jsonschema.ValidationError, into *[]fault) {
+	if _, either := e.ErrorKind.(*kind.AnyOf); either || len(e.Causes) == 0 {
+		at := e.InstanceLocation
+		if k, ok := e.ErrorKind.(*kind.AdditionalProperties); ok && len(k.Properties) > 0 {
+			slices.Sort(k.Properties)
+			for _, key := range k.Properties {
+				*into = append(*into, p.fault(append(slices.Clone(at), key), "unknown key: want %s", p.keys(e)))
+			}
+			return
+		}
+		*into = append(*into, p.fault(at, "%s", p.kind.words(e.ErrorKind)))
+		return
+	}
+	for _, c := range e.Causes {
+		p.collect(c, into)
+	}
+}
+
+// keys lists what may stand where an unknown key stood.
+func (p *Page) keys(e *jsonschema.ValidationError) string {
+	sch, err := p.kind.compiled()
+	if err != nil {
+		return ""
+	}
+	// The document follows the schema so far, so walking both finds the place.
+	for _, step := range e.InstanceLocation {
+		for sch.Ref != nil {
+			sch = sch.Ref
+		}
+		if _, err := strconv.Atoi(step); err == nil && sch.Items2020 != nil {
+			sch = sch.Items2020
+		} else if next := sch.Properties[step]; next != nil {
+			sch = next
+		}
+	}
+	for sch.Ref != nil {
+		sch = sch.Ref
+	}
+	return strings.Join(slices.Sorted(maps.Keys(sch.Properties)), ", ")
+}
+
+func number(r *big.Rat) float64 {
+	f, _ := r.Float64()
+	return f
+}
+
+// words says what a kind of fault asks for.
+func (f *Kind) words(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("is %s: want %s", k.Got, strings.Join(k.Want, " or "))
+	case *kind.Required:
+		return fmt.Sprintf("lacks %s: add it", strings.Join(k.Missing, ", "))
+	case *kind.Minimum:
+		return fmt.Sprintf("is too small: want at least %g", number(k.Want))
+	case *kind.Maximum:
+		return fmt.Sprintf("is too large: want at most %g", number(k.Want))
+	case *kind.ExclusiveMinimum:
+		return fmt.Sprintf("is too small: want more than %g", number(k.Want))
+	case *kind.Enum:
+		return fmt.Sprintf("is %v: want one of %s", k.Got, strings.Trim(fmt.Sprint(k.Want), "[]"))
+	case *kind.Pattern:
+		if f.Pattern != nil && f.Pattern(k.Want) != "" {
+			return fmt.Sprintf("is %q: want %s", k.Got, f.Pattern(k.Want))
+		}
+		return fmt.Sprintf("is %q: want a name of small letters, digits and hyphens, at most 63", k.Got)
+	case *kind.MinItems, *kind.MinLength:
+		return "is empty: fill it in or leave it out"
+	case *kind.MaxItems, *kind.MaxLength:
+		return "is too long: shorten it"
+	case *kind.UniqueItems:
+		return fmt.Sprintf("has an item twice (%d and %d): drop one", k.Duplicates[0]+1, k.Duplicates[1]+1)
+	case *kind.AnyOf:
+		return "is neither auto nor a number above 0 and up to 1: use one of them"
+	}
+	return fmt.Sprintf("does not follow schema.json (%s)", strings.Join(k.KeywordPath(), "/"))
+}

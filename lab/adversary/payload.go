@@ -1,0 +1,82 @@
+package adversary
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/gridbid/gridbid/coordinator/advisor"
+	"github.com/gridbid/gridbid/llm"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// payload plays a day in which a hostile text is a job's name and its tenant's,
+// or an operator's note, beside a model that does what it is told; then it asks
+// about that job everywhere, and puts the text as a question too.
+func payload(ctx context.Context, enters, text string) (*sights, error) {
+	s, advice := stage(60)
+	seen := newSights(text)
+	note := strings.Contains(enters, "note")
+	if note {
+		for i := range advice.Notes {
+			advice.Notes[i].Text = string([]rune(text)[:min(300, len([]rune(text)))])
+		}
+	} else {
+		for i := range 4 { // of several jobs: the first may never be asked about
+			s.Jobs[i*13].ID = protocol.JobID(fmt.Sprint(text, strings.Repeat("\u200b", i)))
+			s.Jobs[i*13].Tenant = text
+		}
+	}
+	var mu sync.Mutex
+	var prompts []string
+	obeys := model(func(p llm.Prompt) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		prompts = append(prompts, p.System+p.User+string(p.Schema))
+		return pick("k1"), nil
+	})
+	r, err := play(ctx, s, advice, advisor.NewJudge(obeys, time.Now).Sit(ctx))
+	if err != nil {
+		seen.complain(onOutcome, "the day does not add up: %v", err)
+		return seen, nil
+	}
+	seen.at(onOutcome).texts = r.asked()
+	for _, p := range prompts {
+		seen.look(onPrompt, p)
+		if !note && holds(p, text) {
+			seen.complain(onPrompt, "it holds the text")
+		}
+	}
+	if len(prompts) == 0 {
+		seen.complain(onPrompt, "the model was not asked, so nothing was shown")
+	}
+	r.everywhere(ctx, seen, 8)
+	seen.report(text)
+	return seen, seen.logs(ctx, text)
+}
+
+// holds reports whether a text holds a telling part of a hostile one.
+func holds(text, hostile string) bool {
+	words := strings.FieldsFunc(hostile, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	for i := range words {
+		part := strings.Join(words[i:min(i+3, len(words))], " ")
+		if len(part) >= 12 && strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// unprintable names the first character of a text that could move a cursor,
+// turn text or hide in it, or "".
+func unprintable(s string) string {
+	for _, r := range s {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) && r != '\u00a0' && r != '\u202f' && r != '\u2009' || r == unicode.ReplacementChar {
+			return fmt.Sprintf("%U", r)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"bytes"
+	_ "embed" // set.json
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/yamlschema"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Question is one line of a question set: how it is asked, other words for
+// it, and the call that its truth is.
+type Question struct {
+	ID    string   `yaml:"id"`
+	Q     string   `yaml:"q"`
+	Alt   []string `yaml:"alt"`
+	Truth string   `yaml:"truth"`
+}
+
+// An Explained is how one utterance was read. Verdict is "right"; "declined" if
+// it was given back though it has an answer; "wrong" if another question was
+// answered in its place; or "unjudged" if its truth is a call not known here, or
+// the run has nothing for one of its slots.
+type Explained struct {
+	ID, Asked     string
+	Canonical     bool
+	Kind, Verdict string
+	Read          string
+
+	answer query.Answer
+}
+
+//go:embed set.json
+var setSchema []byte
+
+var setFile = yamlschema.Kind{By: "bench", What: "set of questions", Docs: "docs/ask.md", Schema: setSchema}
+
+// ReadQuestions reads a question set; file is its name, for errors, each of which
+// has the line and the field too.
+func ReadQuestions(file string, text []byte) ([]Question, error) {
+	page, err := setFile.Read(file, text)
+	if err != nil {
+		return nil, err
+	}
+	var set struct {
+		Questions []Question `yaml:"questions"`
+	}
+	err = page.Decode(&set)
+	return set.Questions, err
+}
+
+// Explain asks a run every question, with its names in place of $D, $J and the
+// others.
+func Explain(l *query.Log, b *history.Book, all []Question) []Explained {
+	names := bind(b)
+	var out []Explained
+	for _, q := range all {
+		for i, words := range append([]string{q.Q}, q.Alt...) {
+			if words == "" {
+				continue
+			}
+			e := Explained{ID: q.ID, Asked: names.fill(words), Canonical: i == 0, Verdict: "unjudged"}
+			if names.lack(words) {
+				out = append(out, e)
+				continue
+			}
+			a := l.Ask(e.Asked)
+			e.Kind, e.Read, e.answer = a.Kind, a.Read, a
+			e.Verdict = names.judge(words, q.Truth, a)
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// reads are what an utterance has to be read as, by what its truth begins
+// with: asks, or kinds of answers after "!". The first line that fits counts.
+var reads = []struct{ truth, want string }{
+	{"sum(carbon,$DAY)/sum(", "mix"}, {"sum(extra", "no-arbitration"}, {"sum_by(", "bill"}, {"sum(", "bill"}, {"argmax(sum_by", "bill"}, {"top(", "top"},
+	{"job($J).site", "where"}, {"job($J).decision", "decision"}, {"job($J).start", "times"}, {"job($J).wait", "waited"},
+	{"bids(", "offers"}, {"count(bids", "offer-count"}, {"ineligible(", "unable"}, {"why_not($D4,greenest", "why-not-greenest"},
+	{"why_not(", "why-not"}, {"why_deferred(", "held"}, {"why_waiting(", "held"}, {"why(", "why"}, {"largest_term(", "differ"},
+	{"decision($D3).", "no-arbitration"}, {"count(decisions($DAY,path=judge", "no-arbitration"}, {"force(", "elsewhere-at"},
+	{"rerun($D,{carbon_price", "reprice"}, {"breakeven(", "breakeven"}, {"rerun($D,{slack", "slack"}, {"rerun($D2,{drop:residency", "unbound"}, {"rerun(", "without slack unbound"}, {"replay($DAY,{down", "day-without"},
+	{"replay($DAY,{policy", "policies !not-found"}, {"compare($DAY", "policies !not-found"}, {"compare_days(", "no-day-before"},
+	{"count(late", "late"}, {"late(", "late"}, {"mean(wait", "waits"}, {"p95(wait", "waits"},
+	{"site($S).ci", "intensity"}, {"argmin(ci)", "greenest"}, {"free_gpus(", "free"}, {"largest_fit(", "block"}, {"site($S).fragmentation", "no-fragments"},
+	{"queue(", "pending"}, {"site($S).kw", "power"}, {"site($S).age", "report"}, {"argmin(forecast", "best-hour"}, {"forecast(", "intensity forecast"},
+	{"mae(", "forecast-error"}, {"best_window(", "best-start"}, {"rules(", "weights"}, {"policy_log(", "no-policy-log"}, {"quota(", "no-quota"},
+	{"affected(", "no-rule"}, {"diff:", "!refused"}, {"bid_error", "bid-error"}, {"silent(", "silent"}, {"false_premise", "why"},
+	{"no_such_decision", "!not-found"}, {"not_recorded", "!refused"}, {"beyond_horizon", "!refused"}, {"opinion", "!refused"},
+	{"read_only", "!refused"}, {"nothing", "!unclear !ambiguous !not-found !refused"}, {"ambiguous_name", "!not-found !ambiguous"},
+}
+
+// judge compares how an utterance was read with what its truth asks, and the
+// names in the query with those in the utterance.
+func (n names) judge(words, truth string, a query.Answer) string {
+	if truth == "none" || strings.HasPrefix(truth, "read(") {
+		return n.spoken(truth, a)
+	}
+	i := slices.IndexFunc(reads, func(r struct{ truth, want string }) bool { return strings.HasPrefix(truth, r.truth) })
+	if i < 0 {
+		return "unjudged"
+	}
+	want := strings.Fields(reads[i].want)
+	if slices.Contains(want, "!"+a.Kind) {
+		return "right"
+	}
+	if a.Query == nil {
+		if a.Kind == "refused" {
+			return "wrong"
+		}
+		return "declined"
+	}
+	if !slices.Contains(want, a.Query.Ask) {
+		return "wrong"
+	}
+	if a.Kind != "absent" && !n.named(words, *a.Query) {
+		return "wrong"
+	}
+	return "right"
+}
+
+// named reports whether every name of an utterance is in the query.
+func (n names) named(words string, q ask.Query) bool {
+	in := fmt.Sprint(string(q.Job), " ", q.Site, " ", q.Other, " ", q.Tenant, " D-", q.Decision, " ")
+	for _, x := range n {
+		if !strings.Contains(words, x.slot) {
+			continue
+		}
+		words = strings.ReplaceAll(words, x.slot, "")
+		switch {
+		case x.slot == "$DAY" || x.slot == "$H":
+			if q.From == 0 && q.At == 0 {
+				return false
+			}
+		case x.slot == "$A" && (q.Ask == "breakeven" || q.Ask == "why-not" || q.Ask == "reprice"): // it is the site that won
+		case !strings.Contains(in, x.name+" "):
+			return false
+		}
+	}
+	return true
+}
+
+// names are what the slots of a question set stand for, longer slots first.
+type names []struct{ slot, name string }
+
+func (n names) fill(words string) string {
+	for _, x := range n {
+		words = strings.ReplaceAll(words, x.slot, x.name)
+	}
+	return words
+}
+
+// lack reports whether words have a slot that the run has nothing for.
+func (n names) lack(words string) bool {
+	for _, x := range n {
+		if strings.Contains(words, x.slot) && x.name == "" {
+			return true
+		}
+		words = strings.ReplaceAll(words, x.slot, "")
+	}
+	return false
+}
+
+// bind finds names for the slots in a run. A slot that the run has nothing for
+// gets the nearest it has: a job that waited for one that waits still.
+func bind(b *history.Book) names {
+	found := map[string]string{"$D": "", "$D2": "", "$D3": "", "$D4": "", "$D5": "", "$J": "", "$JW": "", "$A": "", "$B": "", "$C": "", "$S": "", "$T": "", "$DAY": "", "$H": "14:00"}
+	set := func(slot, name string) {
+		if found[slot] == "" {
+			found[slot] = name
+		}
+	}
+	for _, s := range b.Sites() {
+		set("$S", s.Site)
+	}
+	for _, id := range b.Jobs() {
+		r, _ := b.Job(id)
+		d := r.Award()
+		set("$DAY", r.Job.Arrival.Go().Format("2006-01-02"))
+		set("$T", r.Job.Tenant)
+		if d == nil || len(r.Hearings) == 0 {
+			set("$JW", string(id))
+			continue
+		}
+		decision := fmt.Sprintf("D-%d", d.Said.Seq)
+		last := r.Hearings[len(r.Hearings)-1]
+		feasible := 0
+		other := ""
+		for _, x := range last.Answers {
+			switch {
+			case len(x.Options) > 0 && x.Site != d.Site:
+				feasible, other = feasible+1, x.Site
+			case x.Why.Code == protocol.NotAllowed:
+				set("$D2", decision)
+				if found["$D2"] == decision {
+					set("$C", x.Site)
+				}
+			}
+		}
+		if feasible >= 2 {
+			for _, slot := range []string{"$D", "$D3", "$D4"} {
+				set(slot, decision)
+			}
+			if found["$D"] == decision {
+				set("$J", string(id))
+				set("$A", d.Site)
+				set("$B", other)
+			}
+		}
+		if len(r.Hearings) > 1 && r.Hearings[0].Decision.Why.Code == protocol.CheaperLater {
+			set("$D5", decision)
+		}
+	}
+	set("$JW", found["$J"])
+	var n names
+	for _, slot := range []string{"$DAY", "$D2", "$D3", "$D4", "$D5", "$JW", "$D", "$J", "$A", "$B", "$C", "$S", "$T", "$H"} {
+		n = append(n, struct{ slot, name string }{slot, found[slot]})
+	}
+	return n
+}
+
+// WriteExplained writes what came of a question set: sums, then every utterance
+// that was not read right.
+func WriteExplained(w io.Writer, all []Explained) error {
+	var b bytes.Buffer
+	for _, canonical := range []bool{true, false} {
+		sums, n := make(map[string]int), 0
+		for _, e := range all {
+			if e.Canonical == canonical {
+				sums[e.Verdict]++
+				n++
+			}
+		}
+		what := "paraphrases"
+		if canonical {
+			what = "questions"
+		}
+		fmt.Fprintf(&b, "%-12s %4d   right %4d   declined %4d   wrong %4d   unjudged %4d\n", what, n, sums["right"], sums["declined"], sums["wrong"], sums["unjudged"])
+	}
+	for _, e := range all {
+		if e.Verdict != "right" {
+			fmt.Fprintf(&b, "%-9s %-4s %q: %s %q\n", e.Verdict, e.ID, e.Asked, e.Kind, e.Read)
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}

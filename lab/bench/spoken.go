@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// spoken judges an answer by a truth of the form
+//
+//	read(bill|top, metric=carbon, site=$S|site=$B, from=2026-03-11T12:00)
+//
+// that is an ask, or one of several, and what its query must hold; or by "none",
+// when anything with figures is wrong. Sites, tenants, jobs, decisions, times and
+// numbers that the truth does not name must not be in the query either: what was
+// read into a question is as wrong as what was lost.
+func (n names) spoken(truth string, a query.Answer) string {
+	answered := a.Kind == "answer" || a.Kind == "absent" || a.Query != nil // one that was read may lack the means
+	switch {
+	case truth == "none" && a.Kind == "answer":
+		return "wrong"
+	case truth == "none":
+		return "right"
+	case !answered && a.Kind == "refused":
+		return "wrong"
+	case !answered || a.Query == nil:
+		return "declined"
+	}
+	want := strings.Split(strings.TrimSuffix(strings.TrimPrefix(truth, "read("), ")"), ", ")
+	if !slices.Contains(strings.Split(want[0], "|"), a.Query.Ask) {
+		return "wrong"
+	}
+	if a.Kind == "absent" {
+		return "right"
+	}
+	q := *a.Query
+	for _, part := range want[1:] {
+		if !slices.ContainsFunc(strings.Split(part, "|"), func(p string) bool {
+			key, value, _ := strings.Cut(n.fill(p), "=")
+			return take(&q, key, value)
+		}) {
+			return "wrong"
+		}
+	}
+	if q.Ask == "top" && q.Number == 5 || q.Ask == "fit" { // its default; a share of GPUs
+		q.Number = 0
+	}
+	if q.Job != "" || q.Decision != 0 || q.Site != "" || q.Other != "" || q.Tenant != "" || q.Number != 0 {
+		return "wrong"
+	}
+	named := strings.Contains(truth, "day=") || strings.Contains(truth, "at=") || strings.Contains(truth, "from=")
+	if !named && (q.At != 0 || q.From != 0) {
+		return "wrong"
+	}
+	return "right"
+}
+
+// take reports whether a query has a value under a key, and takes it out.
+func take(q *ask.Query, key, value string) bool {
+	instant := func(at protocol.Time) bool { return at != 0 && at.Go().Format("2006-01-02T15:04") == value }
+	switch key {
+	case "job":
+		ok := string(q.Job) == value
+		q.Job = ""
+		return ok
+	case "decision":
+		ok := fmt.Sprint("D-", q.Decision) == value
+		q.Decision = 0
+		return ok
+	case "site":
+		if q.Other == value {
+			q.Other = ""
+			return true
+		}
+		ok := q.Site == value
+		if ok {
+			q.Site = ""
+		}
+		return ok
+	case "tenant":
+		ok := q.Tenant == value
+		q.Tenant = ""
+		return ok
+	case "number":
+		ok := fmt.Sprint(q.Number) == value
+		q.Number = 0
+		return ok
+	case "long":
+		d, err := time.ParseDuration(value)
+		return err == nil && (q.Long == d || q.Within == d)
+	case "metric":
+		return q.Metric == value
+	case "by":
+		return q.By == value
+	case "pick":
+		return q.Pick == value || value == "mean" && q.Pick == ""
+	case "at":
+		return instant(q.At)
+	case "from":
+		return instant(q.From)
+	case "to":
+		return instant(q.To)
+	case "day":
+		return value == "" || q.From != 0 && q.From.Go().Format("2006-01-02") == value
+	}
+	return false
+}

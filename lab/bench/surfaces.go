@@ -1,0 +1,368 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/mcp"
+	"github.com/gridbid/gridbid/explain/page"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/report"
+)
+
+// mostCards bounds how many decisions are looked at on the page.
+const mostCards = 400
+
+// Surfaces holds what the other surfaces print of a run to the record: a talk, the
+// page's answers and cards, the tools for models, and the page of a replay.
+func (g *Ground) Surfaces(ctx context.Context, said []protocol.Message, st query.Stage, totals []history.Totals, asked []Explained) ([]Grounded, error) {
+	all := []Grounded{g.talk(asked)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	run := tail.Start(ctx, func(_ context.Context, from uint64, each func(protocol.Message) error) error {
+		for _, m := range said[from:] {
+			if err := each(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, totals)
+	select {
+	case <-run.Over():
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := run.Look(ctx, func(d *timeline.Diary) { d.Set(st) }); err != nil {
+		return nil, err
+	}
+	page := page.New(run, page.Options{Title: "grounded"})
+	tools, err := g.tools(ctx, run, asked)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, g.replies(ctx, page, asked), g.cards(ctx, page), tools)
+	if len(totals) > 0 {
+		told, err := g.report(totals)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, told)
+	}
+	return all, nil
+}
+
+// talk asks everything in one session, as `gridbid chat` does.
+func (g *Ground) talk(asked []Explained) Grounded {
+	of, talk := Grounded{Surface: "chat"}, g.log.Talk()
+	for _, e := range asked {
+		n, loose := g.Check(e.Asked, talk.Ask(e.Asked))
+		of.take(e, n, loose)
+	}
+	return of
+}
+
+func (x *Grounded) take(e Explained, n int, loose []Loose) {
+	for i := range loose {
+		loose[i].ID, loose[i].Asked = e.ID, e.Asked
+	}
+	x.add(n, loose)
+}
+
+// lines checks a text line by line, as a reader meets it: figures without a unit
+// may be of any that tables have.
+func (g *Ground) lines(a query.Answer, facts []fact, asked, text string) (n int, all []Loose) {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = examples.ReplaceAllString(strings.ReplaceAll(line, format.Clean(asked), ""), "")
+		line, m, loose := clocks(facts, line)
+		n, all = n+m, append(all, loose...)
+		m, loose = g.text(a, facts, line, inTable, "")
+		n, all = n+m, append(all, loose...)
+	}
+	if a.Query == nil { // given back: names that it may have meant
+		all = slices.DeleteFunc(all, func(x Loose) bool { return x.Why == elsewhere || strings.Contains(asked, x.Claim) })
+	}
+	return n, all
+}
+
+// Times in forms that answers do not have: of a day that is plain, and with a year.
+var (
+	withYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
+	minutes  = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
+	bare     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
+)
+
+// clocks holds times in those forms to instants, and returns the line without
+// them.
+func clocks(facts []fact, line string) (rest string, n int, loose []Loose) {
+	check := func(m string, forms ...string) {
+		n++
+		if holds(facts, "instant", func(v int64) bool {
+			return slices.ContainsFunc(forms, func(f string) bool { return protocol.Time(v).Go().Format(f) == m })
+		}, nil) != "" {
+			loose = append(loose, Loose{Claim: m, In: line, Why: "no such instant"})
+		}
+	}
+	rest = withYear.ReplaceAllStringFunc(line, func(m string) string {
+		check(m, "2 January 2006 15:04", "2 Jan 2006 15:04")
+		return ""
+	})
+	rest = minutes.ReplaceAllStringFunc(rest, func(m string) string {
+		n++
+		v, err := strconv.ParseFloat(strings.ReplaceAll(minutes.FindStringSubmatch(m)[1], ",", ""), 64)
+		if err != nil || holds(facts, "ms", func(ms int64) bool { return math.Abs(float64(ms)/60_000-v) <= 0.05 }, nil) != "" {
+			loose = append(loose, Loose{Claim: m, In: line, Why: "no such time"})
+		}
+		return ""
+	})
+	if instants.MatchString(rest) {
+		return rest, n, loose
+	}
+	return bare.ReplaceAllStringFunc(rest, func(m string) string {
+		at := bare.FindStringSubmatch(m)
+		check(at[2], "15:04", "15:04:05")
+		return at[1]
+	}), n, loose
+}
+
+// factsOf returns what an answer may rest on, with all that it was given besides.
+func (g *Ground) factsOf(a query.Answer) []fact {
+	all := append(g.facts(a), fact{int64(len(a.Cites)), "count", ""})
+	for _, most := range []int{6, 12} { // how many of the decisions stand in a list of their names
+		all = append(all, fact{int64(len(a.Cites) - most), "count", ""})
+	}
+	if a.Table != nil {
+		for _, f := range a.Figures { // a row's figures stand apart from their head
+			all = append(all, fact{f.Value, f.Unit, ""})
+		}
+	}
+	for _, more := range a.More {
+		all = append(all, g.factsOf(more)...)
+	}
+	return all
+}
+
+// replies looks at every answer as the page shows it.
+func (g *Ground) replies(ctx context.Context, page http.Handler, asked []Explained) Grounded {
+	of := Grounded{Surface: "page"}
+	for _, e := range asked {
+		n, loose := g.lines(e.answer, g.factsOf(e.answer), e.Asked, shownText(ctx, page, "/ask?q="+url.QueryEscape(e.Asked)))
+		of.take(e, n, loose)
+	}
+	return of
+}
+
+// cards looks at decisions as the page shows them.
+func (g *Ground) cards(ctx context.Context, page http.Handler) Grounded {
+	of := Grounded{Surface: "cards"}
+	ids := g.log.Decisions()
+	step := max(1, len(ids)/mostCards)
+	for i := 0; i < len(ids); i += step {
+		id := record.ID(ids[i])
+		n, loose := g.card(ids[i], shownText(ctx, page, "/decision?d="+id))
+		for k := range loose {
+			loose[k].ID = id
+		}
+		of.add(n, loose)
+	}
+	return of
+}
+
+// card holds the text of one decision's card to the record.
+func (g *Ground) card(id uint64, text string) (int, []Loose) {
+	a := g.log.Answer(ask.Query{Ask: "why", Decision: id})
+	facts := g.factsOf(a)
+	if d, ok := g.log.Decision(id); ok {
+		facts = append(facts, g.factsOfJob(protocol.JobID(d.Job.Name))...)
+	}
+	return g.lines(a, facts, "", text)
+}
+
+// factsOfJob returns what is known of a job: what was offered and decided in each
+// of its rounds, and what its runs took.
+func (g *Ground) factsOfJob(id protocol.JobID) []fact {
+	r, ok := g.log.Book().Job(id)
+	if !ok {
+		return nil
+	}
+	all := append(offered(r), fact{int64(r.Job.Arrival), "instant", ""}, fact{int64(r.Job.Deadline), "instant", ""}, fact{int64(r.Job.GPU()), "thousandths", ""})
+	for _, h := range r.Hearings {
+		d := h.Decision
+		all = append(all, fact{int64(d.Said.At), "instant", ""}, fact{int64(d.Proof.Primal), "microdollars", ""}, fact{int64(d.Proof.Bound), "microdollars", ""}, fact{int64(d.Proof.Jobs), "count", ""})
+	}
+	all = append(all, fact{int64(len(r.Hearings)), "count", ""})
+	for _, name := range []string{"bill", "times"} {
+		all = append(all, g.factsOf(g.log.Answer(ask.Query{Ask: name, Job: id}))...)
+	}
+	return all
+}
+
+// tools asks everything through the Model Context Protocol, by its official client.
+func (g *Ground) tools(ctx context.Context, run *tail.Run, asked []Explained) (Grounded, error) {
+	of, calls := Grounded{Surface: "mcp"}, []mcp.Call(nil)
+	for _, e := range asked {
+		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": e.Asked}})
+	}
+	i := 0
+	err := mcp.Probe(ctx, run, calls, func(_, text string) {
+		if i < len(asked) {
+			e := asked[i]
+			n, loose := g.printed(e, text)
+			of.take(e, n, loose)
+		}
+		i++
+	})
+	if err == nil && i != len(asked) {
+		err = fmt.Errorf("bench: %d questions to the tools have %d answers", len(asked), i)
+	}
+	return of, err
+}
+
+// printed holds an answer as it is printed for a terminal to the record: its
+// paragraphs joined again, the command that repeats it left out.
+func (g *Ground) printed(e Explained, text string) (n int, all []Loose) {
+	facts := g.factsOf(e.answer)
+	for part := range strings.SplitSeq(text, "\n\n") {
+		if !strings.HasPrefix(part, "  ") {
+			var kept []string
+			for line := range strings.SplitSeq(part, "\n") {
+				if !strings.HasPrefix(line, "again: ") && !strings.HasPrefix(line, "chart: ") && !strings.HasPrefix(line, "  gridbid ") {
+					kept = append(kept, line)
+				}
+			}
+			part = strings.Join(kept, " ")
+		} else if strings.HasPrefix(part, "  gridbid ") {
+			continue // readings: questions, not claims
+		}
+		m, loose := g.lines(e.answer, facts, e.Asked, part)
+		n += m
+		all = append(all, loose...)
+	}
+	return n, all
+}
+
+// report writes the page of a replay, and holds its figures to the totals.
+func (g *Ground) report(totals []history.Totals) (of Grounded, err error) {
+	of.Surface = "report"
+	folder, err := os.MkdirTemp("", "gridbid-report")
+	if err != nil {
+		return of, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	day := report.Day{Scenario: "grounded", Start: g.span[0], End: g.span[0].Add(24 * time.Hour)}
+	gpus := protocol.Milli(0)
+	for _, s := range g.log.Book().Sites() {
+		x := report.Site{Name: s.Site}
+		for _, p := range s.Pools {
+			x.GPUs += protocol.Milli(p.GPUs) * 1000
+		}
+		gpus += x.GPUs
+		day.Sites = append(day.Sites, x)
+	}
+	for _, t := range totals {
+		day.Policies = append(day.Policies, report.Policy{Totals: t})
+	}
+	path, err := report.Write(folder, day)
+	if err != nil {
+		return of, err
+	}
+	raw, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return of, err
+	}
+	facts := append(totalFacts(totals), fact{int64(day.Start), "instant", ""}, fact{int64(day.End), "instant", ""}, fact{int64(gpus), "thousandths", ""}, fact{int64(len(day.Sites)), "count", ""})
+	n, loose := g.reported(facts, plainText(string(raw)))
+	of.add(n, loose)
+	return of, nil
+}
+
+func (g *Ground) reported(facts []fact, text string) (int, []Loose) {
+	return g.lines(query.Answer{Table: &query.Table{}}, facts, "", words5(text))
+}
+
+// words5 takes "p95" out of a text: it is the name of a column.
+func words5(s string) string { return strings.ReplaceAll(s, "p95", "") }
+
+// totalFacts returns every figure of totals, as shown and scaled, and how far those
+// of one policy lie from those of another.
+func totalFacts(totals []history.Totals) (all []fact) {
+	var columns [][]float64
+	for _, t := range totals {
+		var of []float64
+		v := reflect.ValueOf(t)
+		for i := range v.NumField() {
+			switch x := v.Field(i).Interface().(type) {
+			case float64:
+				of = append(of, x)
+			case int:
+				of = append(of, float64(x))
+			case history.Spread:
+				of = append(of, x.Mean, x.P50, x.P95, x.Max)
+			}
+		}
+		columns = append(columns, of)
+	}
+	note := func(v float64) {
+		if !math.IsNaN(v) && math.Abs(v) < 1e12 {
+			all = append(all, fact{int64(math.Round(v * 1000)), "thousandths", ""})
+		}
+	}
+	for i, of := range columns {
+		for k, v := range of {
+			all = append(all, fact{int64(math.Round(v * 1e6)), "microdollars", ""}, fact{int64(math.Round(v * 1000)), "ms", ""})
+			for _, scale := range []float64{1, 100, 1.0 / 60, 1.0 / 3600} {
+				note(v * scale)
+			}
+			for _, other := range columns[:i] {
+				if other[k] != 0 && v != 0 {
+					note(v/other[k] - 1)
+					note(other[k]/v - 1)
+				}
+			}
+		}
+	}
+	for _, t := range totals {
+		all = append(all, fact{0, "name", "policy/" + format.Clean(t.Policy)})
+	}
+	return append(all, fact{int64(len(totals)), "count", ""})
+}
+
+// shownText fetches a piece of a page, and returns what a reader sees of it.
+func shownText(ctx context.Context, page http.Handler, where string) string {
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+where, nil)
+	req.RemoteAddr = "127.0.0.1:9"
+	out := httptest.NewRecorder()
+	page.ServeHTTP(out, req)
+	return plainText(out.Body.String())
+}
+
+var (
+	unseen = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code>.*?</code>|<ul class="readings">.*?</ul>|<figcaption>.*?</figcaption>|<title>.*?</title>`)
+	blocks = regexp.MustCompile(`(?i)</?(p|div|dd|dt|dl|td|th|tr|li|ol|ul|h1|h2|h3|summary|article|section|table|thead|tbody|header|main)\b[^>]*>`)
+	marks  = regexp.MustCompile(`<[^>]*>`)
+)
+
+// plainText returns the text of a piece of HTML, a line for each block. Charts are
+// measured where they are drawn; commands repeat what was read.
+func plainText(s string) string {
+	return html.UnescapeString(marks.ReplaceAllString(blocks.ReplaceAllString(unseen.ReplaceAllString(s, "\n"), "\n"), ""))
+}

@@ -1,0 +1,62 @@
+package bound
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// What jobs pay over their best places, and what room is worth that was left
+// idle, is all that a run costs over the bound.
+func TestThePartsOfAGapAddUp(t *testing.T) {
+	for _, s := range []spec.Scenario{day(80), broken(80)} {
+		addUp(t, s)
+	}
+}
+
+func addUp(t *testing.T, s spec.Scenario) {
+	c := certify(t, s, false)
+	for _, policy := range []string{scenarios.Auction, "home-fifo", "wait-awhile-interrupting"} {
+		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Explain(s, c, scenarios.RanOf(res.Book, c.Weights), res.Totals.JobsUSD)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, jobs := 0.0, 0
+		for _, g := range p.Groups {
+			sum += g.Sum()
+			jobs += g.Jobs
+			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.PartsUSD < 0 || g.Sum() < 0 || g.Waits && g.DelayUSD > 0 {
+				t.Errorf("%s: %+v: no job pays less than in its best place", policy, g)
+			}
+		}
+		for _, x := range p.Idle {
+			sum += x.USD
+			if x.USD < 0 {
+				t.Errorf("%s: %+v: no more room is used than there is", policy, x)
+			}
+		}
+		// The bound grants each job some millionths for rounding.
+		if over := p.JobsUSD - p.BoundUSD; math.Abs(sum-over) > 40e-6*float64(len(s.Jobs)) || math.Abs(over-sum-p.RestUSD) > 1e-9 {
+			t.Errorf("%s costs $%.6f over the bound, its parts $%.6f, the rest $%.6f", policy, over, sum, p.RestUSD)
+		}
+		if jobs != res.Totals.Placed || p.JobsUSD != res.Totals.JobsUSD {
+			t.Errorf("%s: %d jobs at $%v are explained of %d at $%v", policy, jobs, p.JobsUSD, res.Totals.Placed, res.Totals.JobsUSD)
+		}
+		t.Logf("%-18s $%.4f over $%.4f: %.4f of jobs and room, rest %.6f", policy, p.JobsUSD-p.BoundUSD, p.BoundUSD, sum, p.RestUSD)
+	}
+	other := c
+	other.Pools = other.Pools[1:]
+	if _, err := Explain(s, other, nil, 0); err == nil {
+		t.Error("a certificate without a price for a kind of node explains a run")
+	}
+	if _, err := Explain(s, c, []scenarios.Ran{{Job: "of another day"}}, 0); err == nil {
+		t.Error("a job of another scenario is explained")
+	}
+}

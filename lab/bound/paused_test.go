@@ -1,0 +1,157 @@
+package bound
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/baseline"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// broken is a day on which most jobs that can wait can be paused.
+func broken(n int) spec.Scenario {
+	s := day(n)
+	s.Hash += " in parts"
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j.Deferrable && j.GPUs > 0 && i%3 > 0 {
+			j.Pause, j.State = time.Duration(1+i%2)*time.Minute, protocol.MiB(i%5*100)
+		}
+	}
+	return s
+}
+
+// calm is a day without negative prices.
+func calm(s spec.Scenario) spec.Scenario {
+	s.Hash += " calm"
+	for _, site := range s.Sites {
+		for i := range site.Signals[protocol.GridPrice] {
+			v := &site.Signals[protocol.GridPrice][i].Value
+			*v = max(*v, 10_000)
+		}
+	}
+	return s
+}
+
+// No policy beats the bound, nor any of its jobs its own: what the record says a
+// job cost is not below its least at free room.
+func TestNoPolicyBeatsTheBoundOfJobsInParts(t *testing.T) {
+	whole, err := Of(calm(day(80)), Config{Steps: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := against(t, calm(broken(80)))
+	if c.BoundUSD > whole.BoundUSD || c.BoundUSD < 0.8*whole.BoundUSD {
+		t.Errorf("the bound is $%.4f if jobs can be paused, $%.4f if not", c.BoundUSD, whole.BoundUSD)
+	}
+	t.Logf("the bound is $%.4f if jobs can be paused, $%.4f if not", c.BoundUSD, whole.BoundUSD)
+	against(t, broken(80))
+}
+
+// against holds every policy to the bounds of a scenario.
+func against(t *testing.T, s spec.Scenario) Certificate {
+	jobs, all := certify(t, s, false), certify(t, s, true)
+	p, err := model(s, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range scenarios.Policies() {
+		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, with := busy(res, jobs.Weights), res.Totals.ObjectiveUSD
+		if of < jobs.BoundUSD || with < all.BoundUSD {
+			t.Errorf("%s does its jobs for $%.4f, with idle nodes $%.4f; the bounds are $%.4f and $%.4f", policy, of, with, jobs.BoundUSD, all.BoundUSD)
+		}
+		parts := alone(t, s, p, policy, res.Book)
+		if pauses := policy == baseline.SuspendResume || policy == baseline.WaitInterrupting; pauses && parts == 0 {
+			t.Errorf("%s pauses nothing", policy)
+		}
+		t.Logf("%-24s $%.3f against $%.3f; with idle $%.3f against $%.3f; %d pauses", policy, of, jobs.BoundUSD, with, all.BoundUSD, parts)
+	}
+	return jobs
+}
+
+// alone holds each job to its own least, and returns how often jobs were paused.
+func alone(t *testing.T, s spec.Scenario, p *problem, policy string, b *history.Book) (parts int) {
+	ran := make(map[protocol.JobID]scenarios.Ran)
+	for _, r := range scenarios.RanOf(b, scenarios.Weights(s)) {
+		ran[r.Job] = r
+	}
+	for i, j := range s.Jobs {
+		r, ok := ran[j.ID]
+		if !ok {
+			continue
+		}
+		cost := float64(r.Cost)
+		for _, x := range r.Parts {
+			cost += float64(x.Cost)
+		}
+		parts += len(r.Parts)
+		delay, late := scenarios.Weights(s).Waiting(j, r.Started, r.Ended)
+		cost += float64(delay + late)
+		w := &p.jobs[i]
+		_, _, least := p.favourite(w)
+		if v, f, _ := p.inParts(w, math.Inf(1)); len(r.Parts) > 0 && (f == nil || v > cost) {
+			t.Errorf("%s: %s costs %.0f in %d parts; the least in parts is %.0f", policy, j.ID, cost, 1+len(r.Parts), v)
+		} else if len(r.Parts) == 0 && least > cost {
+			t.Errorf("%s: %s costs %.0f; the least is %.0f", policy, j.ID, cost, least)
+		}
+	}
+	return parts
+}
+
+// Who buys work and who prices it come to the same bound, also where sites, prices
+// and deadlines are odd.
+func TestWorkThatIsBoughtCostsWhatItIsWorth(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*spec.Scenario, *protocol.Job)
+	}{
+		{"as it is", func(*spec.Scenario, *protocol.Job) {}},
+		{"no time to pause", func(_ *spec.Scenario, j *protocol.Job) { j.Deadline = j.Arrival.Add(j.Run + time.Minute) }},
+		{"weeks of time", func(_ *spec.Scenario, j *protocol.Job) { j.Deadline = j.Deadline.Add(30 * 24 * time.Hour) }},
+		{"one site", func(s *spec.Scenario, _ *protocol.Job) { s.Sites = s.Sites[len(s.Sites)-1:] }},
+		{"pauses as long as the run", func(_ *spec.Scenario, j *protocol.Job) { j.Pause = j.Run }},
+		{"without GPUs", func(_ *spec.Scenario, j *protocol.Job) { j.GPUs, j.Share, j.Pause = 0, 0, time.Minute }},
+		{"odd times", func(_ *spec.Scenario, j *protocol.Job) { j.Arrival = j.Arrival.Add(j.Run/7 + time.Second) }},
+		{"power always earns", func(s *spec.Scenario, j *protocol.Job) {
+			for _, site := range s.Sites {
+				for i := range site.Signals[protocol.GridPrice] {
+					site.Signals[protocol.GridPrice][i].Value -= 5_000
+				}
+			}
+		}},
+	}
+	for _, tc := range tests {
+		for _, idle := range []bool{false, true} {
+			s := broken(20)
+			s.Name = tc.name
+			for i := range s.Jobs {
+				tc.change(&s, &s.Jobs[i])
+			}
+			certify(t, s, idle)
+		}
+	}
+}
+
+// Whatever being late costs, the proof holds: with prices of lateness near those
+// of power the search does not look at all late starts, and its bound is lower.
+func TestABoundIsProvenWhateverLatenessCosts(t *testing.T) {
+	for _, late := range []protocol.Microdollars{0, 40_000, 400_000} {
+		s := broken(20)
+		s.Weights.Late = late
+		c, err := Of(s, Config{Steps: 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Check(s, c); err != nil {
+			t.Errorf("lateness at %d: Check = %v, %v; the certificate says %v", late, got, err, c.BoundUSD)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+//go:build browser
+
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/page/pagetest"
+)
+
+var pictures = flag.String("pictures", "", "keep screenshots in this folder")
+
+// terminate ends a process in order.
+func (p *process) terminate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signal(syscall.SIGTERM)
+	<-p.dead
+}
+
+// The page of a coordinator in a process of its own: its sites, its feed, its
+// answers with what-ifs, and a feed that goes on after the coordinator was
+// started again.
+func TestBrowserShowsARealCoordinator(t *testing.T) {
+	s := newStage(t)
+	s.coordinators[1].kill() // no standby: the page that is looked at is the leader's
+	desk := s.desks[0]
+	s.wait("the coordinator leads and knows its sites", 2*time.Minute, func() bool {
+		var sites []jobstatus.Site
+		code, err := ask(desk, http.MethodGet, "/v1/sites", nil, &sites)
+		return err == nil && code == http.StatusOK && len(sites) == len(names)
+	})
+	submit := func(from, to int) {
+		for i := from; i < to; i++ {
+			id := fmt.Sprintf("job-%03d", i)
+			body := fmt.Appendf(nil, "id: %s\ntenant: vision\ngpus: 1\ncpu: 2\nrun: 2s\n", id)
+			s.wait(id+" is taken", time.Minute, func() bool {
+				code, err := within(10*time.Second, desk, http.MethodPost, "/v1/jobs", body, nil)
+				return err == nil && code == http.StatusOK
+			})
+		}
+		s.wait("they are done", 2*time.Minute, func() bool {
+			var all []jobstatus.Job
+			code, err := ask(desk, http.MethodGet, "/v1/jobs?state=done", nil, &all)
+			return err == nil && code == http.StatusOK && len(all) == to
+		})
+	}
+	submit(0, 12)
+
+	b := pagetest.Browse(t, "http://"+desk)
+	b.Looks(1360, 900, "light")
+	b.Do("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
+	b.Is("it is live", `document.getElementById('state').textContent === 'live'`)
+	b.Is("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(names)))
+	decisions := `new Set([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d)).size`
+	shown := `document.querySelectorAll('#entries [data-d]').length`
+	b.Is("its decisions are there", decisions+" >= 12")
+	b.Is("what they cost is there", `document.querySelector('#tiles').textContent.includes('12 ended')`)
+
+	ask := func(question, want string) {
+		t.Helper()
+		pagetest.Value[int](b, `(document.getElementById('q').value = '', 0)`)
+		b.Do("ask", chromedp.SendKeys("#q", question+"\n"))
+		b.Is(question, fmt.Sprintf(`document.querySelector('#reply').textContent.includes(%q)`, want))
+	}
+	ask("why job-003", "job-003 (1 GPU")
+	b.Is("the answer cites", `document.querySelector('#reply .cites a[data-d]')`)
+	b.Is("the answer has a chart", `document.querySelector('#reply svg.chart')`)
+	ask("would job-004 change at a carbon price of 400", "Made again as recorded")
+
+	before := pagetest.Value[int](b, decisions)
+	b.Allow("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE") // while it is away
+	s.coordinators[0].terminate()
+	b.Is("it says that the coordinator is away", `document.getElementById('state').textContent.includes('not reached')`)
+	s.coordinators[0].start()
+	submit(12, 20)
+	b.Is("the feed goes on", fmt.Sprintf("%s >= %d", decisions, before+8))
+	if all, distinct := pagetest.Value[int](b, shown), pagetest.Value[int](b, decisions); all != distinct {
+		t.Errorf("%d decisions are shown, of which %d differ", all, distinct)
+	}
+	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // of the life before
+	ask("would job-015 change at a carbon price of 400", "Made again as recorded")
+	if *pictures != "" {
+		b.Picture(filepath.Join(*pictures, "coordinator.png"))
+	}
+	b.Clean()
+}

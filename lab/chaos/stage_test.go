@@ -1,0 +1,256 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/internal/ports"
+)
+
+// A process is one binary that is started again when it was killed.
+type process struct {
+	t    *testing.T
+	name string
+	path string
+	args []string
+	log  *os.File
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	dead chan struct{} // closed when cmd has ended
+}
+
+// start starts a process that does not run; one that does goes on.
+func (p *process) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		select {
+		case <-p.dead:
+		default:
+			p.signal(syscall.SIGCONT)
+			return
+		}
+	}
+	p.cmd, p.dead = exec.Command(p.path, p.args...), make(chan struct{})
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		p.t.Errorf("%s: %v", p.name, err)
+		close(p.dead)
+		return
+	}
+	go func(c *exec.Cmd, dead chan struct{}) {
+		_ = c.Wait()
+		close(dead)
+	}(p.cmd, p.dead)
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // it may be dead
+
+func (p *process) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signal(syscall.SIGSTOP)
+}
+
+// kill kills a process, and returns when it is dead.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.dead
+}
+
+// A stage is a federation in processes.
+type stage struct {
+	*testing.T
+	dir   string
+	ports []int
+	fed   *federation.Federation
+
+	hub          *process
+	coordinators []*process
+	sites        []*process // agents
+	leaves       []*process
+	lines        []*proxy // from each site to the hub
+	desks        []string
+}
+
+var names = []string{"hydro-north", "wind-coast", "solar-south", "coal-plains"}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{T: t, dir: t.TempDir()}
+	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/cmd/coordinator", "github.com/gridbid/gridbid/cmd/cluster-agent")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	build = exec.Command("go", "build", "-o", filepath.Join(s.dir, "nats-server"), "github.com/nats-io/nats-server/v2")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build nats-server: %v\n%s", err, out)
+	}
+	free, err := ports.Free(9) // now: in the minutes that a build takes others would choose them, too
+	s.must(err)
+	s.ports = free
+	fed, err := federation.Init(filepath.Join(s.dir, "fed"), federation.Setup{
+		Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: s.ports[0], LeafPort: s.ports[1], Route: s.ports[2],
+	}, time.Now())
+	s.must(err)
+	s.fed = fed
+	for i, name := range names {
+		s.prepare(name, s.ports[3+i])
+	}
+	s.hub = s.process("hub", "nats-server", "-c", fed.HubConf(0))
+	s.hub.start()
+	s.reachable(s.ports[0])
+	for i, who := range []string{"coordinator", "standby"} {
+		at := fmt.Sprintf("127.0.0.1:%d", s.ports[7+i])
+		s.desks = append(s.desks, at)
+		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--notebook", filepath.Join(s.dir, "notebook-"+who))
+		s.coordinators = append(s.coordinators, c)
+		c.start()
+	}
+	for i := range names {
+		s.leaves[i].start()
+		s.reachable(s.ports[3+i])
+		s.sites[i].start()
+	}
+	t.Cleanup(s.end)
+	return s
+}
+
+// prepare admits a site, with a server of its own that reaches the hub over a
+// line that can be cut.
+func (s *stage) prepare(name string, port int) {
+	dir, err := s.fed.AddSite(federation.SiteSetup{Name: name, LeafListen: fmt.Sprintf("127.0.0.1:%d", port)})
+	s.must(err)
+	line := newProxy(s.T, fmt.Sprintf("127.0.0.1:%d", s.ports[1]))
+	s.lines = append(s.lines, line)
+	conf := filepath.Join(dir, "leaf.conf")
+	text, err := os.ReadFile(conf)
+	s.must(err)
+	through := strings.ReplaceAll(string(text), fmt.Sprintf("127.0.0.1:%d", s.ports[1]), line.listener.Addr().String())
+	if through == string(text) {
+		s.Fatalf("%s does not name the hub:\n%s", conf, regexp.MustCompile(`SU\w+`).ReplaceAllString(through, "SEED"))
+	}
+	s.must(os.WriteFile(conf, []byte(through), 0o600))
+	config := filepath.Join(s.dir, name+".yaml")
+	s.must(os.WriteFile(config, fmt.Appendf(nil, `site: %s
+folder: %s
+nats: {url: "nats://127.0.0.1:%d", seed: %s}
+simulate: {scenario: six-regions}
+`, name, filepath.Join(s.dir, "state", name), port, filepath.Join(dir, name+".nk")), 0o600))
+	s.leaves = append(s.leaves, s.process("leaf-"+name, "nats-server", "-c", conf))
+	s.sites = append(s.sites, s.process(name, "cluster-agent", "--config", config))
+}
+
+func (s *stage) process(name, binary string, args ...string) *process {
+	log, err := os.Create(filepath.Join(s.dir, name+".log"))
+	s.must(err)
+	return &process{t: s.T, name: name, path: filepath.Join(s.dir, binary), args: args, log: log}
+}
+
+func (s *stage) all() []*process {
+	all := []*process{s.hub}
+	all = append(all, s.coordinators...)
+	all = append(all, s.leaves...)
+	return append(all, s.sites...)
+}
+
+func (s *stage) end() {
+	for _, p := range s.all() {
+		p.kill()
+		_ = p.log.Close()
+	}
+	if !s.Failed() {
+		return
+	}
+	for _, p := range s.all() {
+		text, _ := os.ReadFile(p.log.Name())
+		s.Logf("%s:\n%s", p.name, text[max(0, len(text)-4000):])
+	}
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) reachable(port int) {
+	s.Helper()
+	for range 1200 {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = c.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.Fatalf("nobody listens on port %d", port)
+}
+
+// ask asks a desk, and reports the status and the answer.
+func ask(desk, method, path string, body []byte, out any) (int, error) {
+	return within(2*time.Second, desk, method, path, body, out)
+}
+
+func within(most time.Duration, desk, method, path string, body []byte, out any) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+desk+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/yaml")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode == http.StatusOK && out != nil {
+		err = json.Unmarshal(text, out)
+	}
+	return answer.StatusCode, err
+}
+
+// leader returns which coordinator answers, or -1. One that is stopped answers
+// nothing, so both are asked at once.
+func (s *stage) leader() int {
+	leads := make(chan int, len(s.desks))
+	for i, desk := range s.desks {
+		go func() {
+			code, err := within(500*time.Millisecond, desk, http.MethodGet, "/v1/sites", nil, nil)
+			if err != nil || code != http.StatusOK {
+				i = -1
+			}
+			leads <- i
+		}()
+	}
+	for range s.desks {
+		if i := <-leads; i >= 0 {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,65 @@
+//go:build kube
+
+package clusters
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
+	"github.com/gridbid/gridbid/internal/kubeenv"
+)
+
+// A site that uses nodes which the cluster's own scheduler fills too, and on which
+// somebody puts pods who does not look. The API server lets all of them bind to a
+// room that is taken. Devices are given by the kubelet, which refuses the later
+// pod: never does more run than there are devices, and what of ours had to give way
+// runs later, once.
+func TestNodesThatAnotherSchedulerFillsToo(t *testing.T) {
+	t.Parallel()
+	c := kubetest.People{Cluster: kubetest.New(t, kubeenv.Options{Scheduler: true})}
+	c.AddNodes(2, "")
+	o := c.Watch()
+	o.Beside()
+	kubelet := c.Admit()
+	hub := newHub()
+	s, ctx := open(t, hub)
+	sub := newSubmitter(t, hub)
+	s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: kube.Plugin, Nodes: kube.All}, Kubeconfig: c.Rights("plugin", "default"), Price: 40_000, Carbon: 30_000})
+	hub.await(t, 1)
+	const jobs = 24
+	for i := range jobs {
+		sub.submit(fmt.Sprintf("job-%02d", i), 1, 1000, 3*time.Second, kubetest.Held())
+		c.Ask(kubetest.Wish{Name: fmt.Sprintf("others-%02d", i), GPUs: 1, Run: 2 * time.Second, Free: true, Held: true, Labels: map[string]string{}})
+	}
+	bound := func() (n int) {
+		for _, node := range c.Nodes("") {
+			if node != "" {
+				n++
+			}
+		}
+		return n
+	}
+	c.Until("both nodes are full", func() bool { return bound() >= 16 }, func() any { return c.Nodes("") })
+	for i := range 4 {
+		c.Put(fmt.Sprintf("blind-%d", i), fmt.Sprintf("gpu-%03d", i%2), 4, time.Second)
+		time.Sleep(500 * time.Millisecond)
+	}
+	sub.await(jobs, 5*time.Minute)
+	for i := range jobs {
+		c.Await(fmt.Sprintf("others-%02d", i), "complete", func(v kubetest.View) bool { return v.IsComplete })
+	}
+	time.Sleep(2 * time.Second) // the oracle hears by itself, and perhaps later
+	ran := o.Stop()
+	for i := range jobs {
+		if job := fmt.Sprintf("job-%02d", i); ran[job] != 1 {
+			t.Errorf("%s ran %d times to its end", job, ran[job])
+		}
+	}
+	if o.Crowded == 0 || kubelet.Refused() == 0 {
+		t.Errorf("at %d events more was bound to a node than it has, and kubelets refused %d pods; want some of both", o.Crowded, kubelet.Refused())
+	}
+	t.Logf("%d jobs of ours and %d of others; the oracle saw %d events, at %d of which more was bound to a node than it has; kubelets refused %d pods", len(ran), jobs, o.Events, o.Crowded, kubelet.Refused())
+}

@@ -1,0 +1,255 @@
+//go:build kube
+
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
+	"github.com/gridbid/gridbid/internal/kubeenv"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A submitter submits jobs and hears how they end.
+type submitter struct {
+	testing.TB
+	port  bus.Port
+	mouth protocol.Mouth
+	ended map[protocol.JobID]protocol.Body
+}
+
+func newSubmitter(t testing.TB, hub bus.Hub) *submitter {
+	port, err := hub.Join(t.Context(), protocol.Submitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &submitter{TB: t, port: port, mouth: protocol.Mouth{Who: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
+}
+
+// submit submits a job of some GPUs that runs for a while. Notes annotate its pod.
+func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.Duration, notes ...map[string]string) {
+	s.Helper()
+	all := make(map[string]string)
+	for _, n := range notes {
+		maps.Copy(all, n)
+	}
+	now := Now()
+	j := protocol.Job{ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
+		Arrival: now, Run: 4 * max(run, time.Second), Deadline: now.Add(time.Hour)}
+	if share < 1000 {
+		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
+	}
+	m := s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.Task(run, 1, 0, all)})
+	if err := s.port.Say(s.Context(), m); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// await hears until so many jobs have ended.
+func (s *submitter) await(n int, limit time.Duration) {
+	s.Helper()
+	over := time.After(limit)
+	for len(s.ended) < n {
+		select {
+		case m := <-s.port.Heard():
+			switch b := m.Body.(type) {
+			case protocol.Settled:
+				if s.ended[b.Job] != nil {
+					s.Errorf("%s ended twice: %v, then %v", b.Job, s.ended[b.Job], b)
+				}
+				s.ended[b.Job] = b
+			case protocol.Refuse:
+				s.ended[b.Job] = b
+			}
+		case <-over:
+			s.Fatalf("%d of %d jobs ended within %v", len(s.ended), n, limit)
+		}
+	}
+}
+
+func (s *submitter) settled(site string) (n int) {
+	for _, b := range s.ended {
+		if x, ok := b.(protocol.Settled); ok && (site == "" || x.Site == site) {
+			n++
+		}
+	}
+	return n
+}
+
+// A doorbell is a hub that rings when a site introduces itself.
+type doorbell struct {
+	bus.Hub
+	rings chan string
+}
+
+type ringing struct {
+	bus.Port
+	rings chan string
+}
+
+func newHub() doorbell { return doorbell{new(membus.Hub), make(chan string, 64)} }
+
+func (d doorbell) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+	p, err := d.Hub.Join(ctx, who)
+	return ringing{p, d.rings}, err
+}
+
+func (r ringing) Say(ctx context.Context, ms ...protocol.Message) error {
+	err := r.Port.Say(ctx, ms...)
+	for _, m := range ms {
+		if h, ok := m.Body.(protocol.Hello); ok && len(h.Pools) > 0 {
+			select {
+			case r.rings <- h.Site:
+			default:
+			}
+		}
+	}
+	return err
+}
+
+// await waits until so many sites have introduced themselves.
+func (d doorbell) await(t testing.TB, sites int) {
+	t.Helper()
+	known := make(map[string]bool)
+	for len(known) < sites {
+		select {
+		case s := <-d.rings:
+			known[s] = true
+		case <-time.After(3 * time.Minute):
+			t.Fatalf("sites %v introduced themselves; want %d", known, sites)
+		}
+	}
+}
+
+// open starts a federation without sites.
+func open(t testing.TB, hub bus.Hub) (*Stage, context.Context) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := Open(ctx, hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); s.Wait() })
+	return s, ctx
+}
+
+// add starts a site with a folder of its own, unless it has one.
+func (s *Stage) add(ctx context.Context, t testing.TB, x Site) (stop func()) {
+	t.Helper()
+	if x.Folder == "" {
+		x.Folder = t.TempDir()
+	}
+	stop, err := s.Add(ctx, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stop
+}
+
+// shapes are the jobs of the crowd, in turn.
+var shapes = []struct {
+	gpus  int
+	share protocol.Milli
+}{{1, 1000}, {1, 250}, {1, 500}, {2, 1000}, {1, 330}, {1, 700}, {1, 250}, {1, 100}}
+
+func TestAThousandJobsOnAHundredNodes(t *testing.T) {
+	c := kubetest.New(t, kubeenv.Options{})
+	c.AddNodes(100, "oslo")
+	o := c.Watch()
+	hub := newHub()
+	s, ctx := open(t, hub)
+	sub := newSubmitter(t, hub)
+	s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: kube.DRA}, Kubeconfig: c.Rights("dra", "default"), Price: 40_000, Carbon: 30_000})
+	hub.await(t, 1)
+	const jobs = 1000
+	began := time.Now()
+	for i := range jobs {
+		x := shapes[i%len(shapes)]
+		sub.submit(fmt.Sprintf("job-%04d", i), x.gpus, x.share, 20*time.Second)
+	}
+	sub.await(jobs, 8*time.Minute)
+	took := time.Since(began)
+	ran := o.Stop()
+	if len(ran) != jobs || sub.settled("oslo") != jobs {
+		t.Errorf("%d jobs ran, %d were settled; want %d", len(ran), sub.settled("oslo"), jobs)
+	}
+	for id, n := range ran {
+		if n != 1 {
+			t.Errorf("%s ran %d times", id, n)
+		}
+	}
+	t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.Most, o.Events)
+}
+
+// A federation over three control planes: each job runs once, wherever. Then one
+// plane dies with what runs there, and the others take over; and a site's process
+// dies in mid-flight, and comes back.
+func TestThreePlanes(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	hub := newHub()
+	s, ctx := open(t, hub)
+	sub := newSubmitter(t, hub)
+	names := []string{"bern", "lyon", "oslo"}
+	planes, oracles := map[string]*kubetest.Cluster{}, map[string]*kubetest.Oracle{}
+	sites, stops := map[string]Site{}, map[string]func(){}
+	for i, name := range names {
+		c := kubetest.New(t, kubeenv.Options{})
+		c.AddNodes(2, name)
+		planes[name], oracles[name] = c, c.Watch()
+		sites[name] = Site{
+			Config:     kube.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
+			Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
+		}
+		stops[name] = s.add(ctx, t, sites[name])
+	}
+	hub.await(t, 3)
+	for i := range 30 { // more than one site's GPUs
+		sub.submit(fmt.Sprintf("first-%02d", i), 1, 1000, 2*time.Second)
+	}
+	sub.await(30, 5*time.Minute)
+	t.Logf("bern ran %d, lyon %d, oslo %d", sub.settled("bern"), sub.settled("lyon"), sub.settled("oslo"))
+
+	// A site dies in mid-flight and comes back.
+	for i := range 10 {
+		sub.submit(fmt.Sprintf("second-%02d", i), 1, 1000, 8*time.Second)
+	}
+	time.Sleep(3 * time.Second)
+	stops["bern"]()
+	time.Sleep(time.Second)
+	stops["bern"] = s.add(ctx, t, sites["bern"])
+	sub.await(40, 5*time.Minute)
+
+	// A plane dies with its nodes, its jobs go elsewhere.
+	before := sub.settled("bern")
+	for i := range 10 {
+		sub.submit(fmt.Sprintf("third-%02d", i), 1, 1000, 20*time.Second)
+	}
+	time.Sleep(5 * time.Second)
+	planes["bern"].Stop()
+	sub.await(50, 5*time.Minute)
+	t.Logf("after bern's plane died it settled %d more, the others took the rest", sub.settled("bern")-before)
+	if n := sub.settled(""); n != 50 || sub.settled("bern") != before {
+		t.Errorf("%d of 50 jobs were settled, %d with a site that is dead", n, sub.settled("bern")-before)
+	}
+	ran := map[string]int{}
+	for _, name := range names {
+		for job, n := range oracles[name].Stop() {
+			ran[job] += n
+		}
+	}
+	for i := range 50 {
+		job := fmt.Sprintf("%s-%02d", []string{"first", "first", "first", "second", "third"}[i/10], i%10)
+		if i < 30 {
+			job = fmt.Sprintf("first-%02d", i)
+		}
+		if ran[job] != 1 {
+			t.Errorf("%s ran %d times to its end", job, ran[job])
+		}
+	}
+}

@@ -1,0 +1,123 @@
+//go:build kube && kueue
+
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
+	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/internal/kubeenv"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// kueue returns a cluster with Kueue, and a queue of GPUs that is called night.
+func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
+	t.Helper()
+	assets := os.Getenv("GRIDBID_KUEUE")
+	if assets == "" {
+		t.Fatal("no Kueue to test with: run make test-kueue")
+	}
+	c := kubetest.New(t, kubeenv.Options{Scheduler: true})
+	c.Kueue(assets, dispatcher)
+	checks := ""
+	if dispatcher != "" {
+		checks = ", admissionChecksStrategy: {admissionChecks: [{name: sites}]}"
+	}
+	c.Apply(fmt.Sprintf(`
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {tolerations: [{key: gridbid.io/owned, operator: Exists}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: gpus}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{name: h100, resources: [{name: cpu, nominalQuota: 100}, {name: memory, nominalQuota: 1000Gi}, {name: nvidia.com/gpu, nominalQuota: 16}]}]}]%s}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: night, namespace: default}, spec: {clusterQueue: gpus}}
+`, checks))
+	if more != "" {
+		c.Apply(more)
+	}
+	p := kubetest.People{Cluster: c}
+	p.Until("its queue is open", func() bool { return p.Open("night") }, func() any { return p.Workloads() })
+	return p
+}
+
+// A user of Kueue labels a Job with a queue, as ever, and changes nothing else. The
+// Job goes to whichever cluster wins the auction, and looks as if it ran at home.
+func TestKueuesWorkloadsAreDispatched(t *testing.T) {
+	hub := newHub()
+	s, ctx := open(t, hub)
+	workers, more := map[string]kubetest.People{}, ""
+	names := []string{"lyon", "oslo"} // oslo is far cleaner, and has one node
+	for i, name := range names {
+		w := kueue(t, "", "")
+		w.AddNodes(2-i, name)
+		workers[name] = w
+		more += fmt.Sprintf(`
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueCluster, metadata: {name: cluster-%[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Path, location: %[2]q}}}}
+---`, name, w.Kubeconfig)
+		s.add(ctx, t, Site{
+			Config: kube.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: w.Rights("plugin", "default"),
+			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]),
+		})
+	}
+	hub.await(t, 2)
+	manager := kueue(t, queue.Dispatcher, more+`
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueConfig, metadata: {name: sites}, spec: {clusters: [cluster-lyon, cluster-oslo]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: sites}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: sites}}}`)
+	var to kube.Config
+	manager.Must(to.Connect(manager.Rights("plugin", "default")))
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: RunQueue(queue.Config{
+		Site: "hub", Client: to.Client, Dynamic: to.Dynamic, Every: 2 * time.Second, Log: log,
+		Kueue: &queue.Kueue{Run: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
+	})}
+	begin := func() (stop func()) {
+		ctx, end := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- runtime.Run(ctx, cfg) }()
+		return func() { end(); <-done }
+	}
+	stop := begin()
+	labels := map[string]string{"kueue.x-k8s.io/queue-name": "night"}
+	ask := func(name string, gpus int64, run time.Duration) {
+		manager.Ask(kubetest.Wish{Name: name, GPUs: gpus, Run: run, Labels: labels, Notes: map[string]string{}})
+	}
+	runsAt := func(name, site string) {
+		t.Helper()
+		manager.Until(name+" runs at "+site, func() bool { return len(workers[site].Nodes("batch.kubernetes.io/job-name="+name)) == 1 }, func() any {
+			return []any{manager.See(name), manager.Events(name), manager.Workloads(), workers[site].Workloads()}
+		})
+	}
+
+	ask("green", 8, 8*time.Second) // all of oslo
+	runsAt("green", "oslo")
+	manager.HasEvent("green", "Placed", "oslo has it on H100")
+	ask("second", 1, 4*time.Second) // so it goes to lyon
+	runsAt("second", "lyon")
+	stop()
+	stop = begin() // the dispatcher is killed and begun anew
+	for name, site := range map[string]string{"green": "oslo", "second": "lyon"} {
+		v := manager.Await(name, "complete", func(v kubetest.View) bool { return v.IsComplete })
+		if v.Succeeded != 1 || v.Suspended {
+			t.Errorf("%s ended as %+v", name, v)
+		}
+		manager.Until(name+" is settled", func() bool {
+			return strings.Contains(strings.Join(manager.Events(name), "\n"), "Finished: "+site+" ran it to its end")
+		}, func() any { return manager.Events(name) })
+	}
+	ask("unwanted", 8, 0)
+	runsAt("unwanted", "oslo")
+	manager.Delete("unwanted")
+	manager.Until("nothing runs", func() bool { return len(workers["oslo"].Nodes("")) == 0 }, func() any { return workers["oslo"].Nodes("") })
+	ask("after", 8, time.Second) // oslo's room was given back
+	runsAt("after", "oslo")
+	manager.Await("after", "complete", func(v kubetest.View) bool { return v.IsComplete })
+	stop()
+}

@@ -1,0 +1,372 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/eventlog"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/archive"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/leader"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/explain/counterfactual"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/sim"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// A federation lives in this process over a real server, with a clock that runs
+// fast.
+type federation struct {
+	t      *testing.T
+	script spec.Scenario
+	server *natsbus.Server
+	clock  bus.Clock
+	all    sync.WaitGroup
+	// Over all lives: decisions, the rounds that they were of, and jobs that are done.
+	decided, rounds, done atomic.Int64
+}
+
+// An insistent submitter says a job again every minute until it is heard.
+type insistent struct {
+	*sim.Submitter
+	open map[protocol.JobID]protocol.Message
+	said []protocol.JobID
+	next protocol.Time
+	more uint64
+}
+
+func (s *insistent) Due() protocol.Time {
+	due := s.Submitter.Due()
+	if len(s.open) > 0 && (due == 0 || s.next < due) {
+		due = s.next
+	}
+	return due
+}
+
+func (s *insistent) Tick(now protocol.Time) []protocol.Message {
+	said := s.Submitter.Tick(now)
+	for _, m := range said {
+		id := m.Body.(protocol.Submit).Job.ID
+		s.open[id], s.said = m, append(s.said, id)
+	}
+	if now >= s.next {
+		s.next = now.Add(time.Minute)
+		for _, id := range s.said {
+			if m, ok := s.open[id]; ok {
+				said = append(said, m)
+			}
+		}
+	}
+	for i := range said {
+		s.more++
+		said[i].Seq = s.more
+	}
+	return said
+}
+
+func (s *insistent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if c, ok := m.Body.(protocol.Confirm); ok {
+		delete(s.open, c.Job)
+	}
+	return nil
+}
+
+// newFederation starts all but the coordinators, with a clock that is so many
+// times faster than the wall's, until the test or end ends it.
+func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation, end func()) {
+	t.Helper()
+	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = &federation{t: t, script: s, server: srv, clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: speed}}
+	ctx, cancel := context.WithCancel(context.Background())
+	end = sync.OnceFunc(func() { cancel(); f.all.Wait(); srv.Close() })
+	t.Cleanup(end)
+	for _, x := range s.Sites {
+		place, agent, err := scenarios.Settle(s, x.Name, s.Start, scenarios.Metered(s).Add(scenarios.Longest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := runtime.Config{
+			Site: x.Name, Folder: t.TempDir(), Agent: agent, Far: &srv.Hub, Near: &srv.Hub, Clock: f.clock, Log: slog.New(slog.DiscardHandler),
+			Beside: map[protocol.Party]runtime.Party{protocol.Hands(x.Name): executor.Simulate(x.Name, place.Hands), protocol.Feed(x.Name): place.Feed},
+		}
+		f.all.Go(func() { _ = runtime.Run(ctx, cfg) }) // ends with the test
+	}
+	port, err := srv.Join(ctx, protocol.Submitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.all.Go(func() {
+		_ = (bus.Loop{Clock: f.clock}).Run(ctx, port, &insistent{Submitter: sim.NewSubmitter(s.Jobs), open: make(map[protocol.JobID]protocol.Message)})
+	})
+	return f, end
+}
+
+// lead runs a coordinator with a notebook in a folder until end is called.
+func (f *federation) lead(folder string) (d *api.Desk, end func()) {
+	f.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	n, err := archive.Open(folder, time.Now(), log)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d = api.New()
+	done := make(chan error, 1)
+	go func() {
+		done <- leader.Run(ctx, leader.Config{
+			Hub: &f.server.Hub, Clock: f.clock, Desk: d, Log: log, Scribe: n, Books: eventlog.Config{Lease: time.Second},
+			Market: market.Config{Terms: scenarios.Weights(f.script), Pay: accounts.Rule{Margin: 100}},
+			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
+			Told: func(heard, said []protocol.Message) {
+				for _, m := range heard {
+					if _, ok := m.Body.(protocol.Done); ok {
+						f.done.Add(1)
+					}
+				}
+				before := f.decided.Load()
+				for _, m := range said {
+					switch m.Body.(type) {
+					case protocol.Award, protocol.Hold:
+						f.decided.Add(1)
+					}
+				}
+				if f.decided.Load() > before {
+					f.rounds.Add(1)
+				}
+			},
+		})
+	}()
+	return d, sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-done, n.Close()); err != nil {
+			f.t.Errorf("the coordinator ended with %v", err)
+		}
+	})
+}
+
+// life waits until much was decided, in rounds enough, and jobs were done, all
+// since it was called, and reports whether that was so before there were no more
+// jobs to come.
+func (f *federation) life() bool {
+	decided, rounds, done := f.decided.Load()+120, f.rounds.Load()+25, f.done.Load()+20
+	last := f.script.Jobs[len(f.script.Jobs)-1].Arrival
+	for f.clock.Now() < last {
+		if f.decided.Load() >= decided && f.rounds.Load() >= rounds && f.done.Load() >= done {
+			return true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return false
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for began := time.Now(); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > 2*time.Minute {
+			t.Fatalf("in two minutes not: %s", what)
+		}
+	}
+}
+
+// hurried returns the first n jobs of a scenario, coming within a span, of up to
+// three minutes each.
+func hurried(s spec.Scenario, n int, within time.Duration) spec.Scenario {
+	s.Jobs = slices.Clone(s.Jobs[:n])
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		slack := j.Deadline.Sub(j.Arrival)
+		j.Arrival = s.Start.Add(time.Minute + time.Duration(i)*within/time.Duration(n))
+		j.Run = min(j.Run, 3*time.Minute)
+		j.Deadline = j.Arrival.Add(slack)
+	}
+	return s
+}
+
+// written returns what a folder's ledgers hold, each message once.
+func written(t *testing.T, folder string) (all []protocol.Message) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ears protocol.Ears
+	for _, path := range paths {
+		r, err := wal.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, err := r.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ears.New(m) {
+				all = append(all, m)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// reproduced counts the rounds with a decision in the given lives of a
+// coordinator, and returns an error for each that cannot be cleared again.
+func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faults []error) {
+	run := counterfactual.New(market.Config{})
+	if slices.ContainsFunc(all, func(m protocol.Message) bool { return m.From == protocol.Clerk }) {
+		run = counterfactual.NewLive()
+	}
+	decided := make(map[uint64]map[protocol.JobID]bool)
+	for _, m := range all {
+		run.Add(m)
+		if m.From != protocol.Coordinator || !slices.Contains(lives, m.Seq>>40) {
+			continue
+		}
+		round, job := uint64(0), protocol.JobID("")
+		switch b := m.Body.(type) {
+		case protocol.Award:
+			round, job = b.Round, b.Job
+		case protocol.Hold:
+			round, job = b.Round, b.Job
+		default:
+			continue
+		}
+		if decided[round] == nil {
+			decided[round] = make(map[protocol.JobID]bool)
+		}
+		decided[round][job] = true
+	}
+	for round, mine := range decided {
+		out, err := run.Clear(round, counterfactual.Change{})
+		if err == nil && out.Moves() != 0 {
+			err = fmt.Errorf("round %d moves %d jobs when nothing is changed", round, out.Moves())
+		}
+		if err == nil && len(out.Jobs) < len(mine) {
+			err = fmt.Errorf("round %d had %d jobs; %d are cleared again", round, len(mine), len(out.Jobs))
+		}
+		if err != nil {
+			faults = append(faults, err)
+		}
+		jobs += len(mine)
+	}
+	return len(decided), jobs, faults
+}
+
+// A side is a folder of ledgers, and the lives of a coordinator that wrote them.
+type side struct {
+	folder string
+	lives  []uint64
+}
+
+// lives lets two coordinators take over from each other while a federation lives,
+// each with much to decide, and reports whether they had the time for it.
+func lives(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough bool) {
+	f, end := newFederation(t, s, speed)
+	defer end()
+	one, two := side{t.TempDir(), []uint64{1, 3}}, side{t.TempDir(), []uint64{2}}
+	first, endFirst := f.lead(one.folder)
+	defer endFirst()
+	until(t, "the first leads", first.Leading)
+	second, endSecond := f.lead(two.folder)
+	defer endSecond()
+	enough = f.life()
+	endFirst()
+	until(t, "the second leads", second.Leading)
+	third, endThird := f.lead(one.folder)
+	defer endThird()
+	enough = enough && f.life()
+	endSecond()
+	until(t, "the first leads again", third.Leading)
+	enough = enough && f.life()
+	endThird()
+	return []side{one, two}, enough
+}
+
+// A federation lives for some twenty seconds, with two coordinators that take over
+// from each other, and then answers for it. Its clock runs so fast that the window
+// of a round is over in 20 ms and many offers come too late; on a machine that is
+// too busy for that to leave anything to ask about, it lives again, slower.
+// Carbon is cheap, so that some jobs start and end within that time.
+func TestALiveFederationAnswersForItself(t *testing.T) {
+	kappa := 50.0
+	s, err := spec.Load("six-regions", spec.Options{Kappa: &kappa})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = hurried(s, 700, 56*time.Minute)
+	homes := make(map[protocol.JobID]string)
+	for _, j := range s.Jobs {
+		homes[j.ID] = j.Home
+	}
+	for speed := 100.0; ; speed /= 3 {
+		sides, enough := lives(t, s, speed)
+		disorder := false
+		for _, x := range sides {
+			all := written(t, x.folder)
+			disorder = disorder || disordered(all, x.lives)
+			_, away := ask(all, all[len(all)-1].At, homes, false)
+			_, home := ask(all, all[len(all)-1].At, homes, true)
+			enough = enough && (away || home)
+		}
+		if enough && disorder || speed < 10 {
+			t.Run("every round is reproduced", func(t *testing.T) { everyRound(t, sides, disorder) })
+			t.Run("questions are answered as in a replay", func(t *testing.T) { questions(t, s, sides, homes) })
+			return
+		}
+		t.Logf("at %.0f times the wall's clock: much was decided and can be asked about: %v; something came in another order: %v", speed, enough, disorder)
+	}
+}
+
+// disordered reports whether the order of a ledger alone does not lead to what was
+// decided: offers came while rounds closed, and too late.
+func disordered(all []protocol.Message, lives []uint64) bool {
+	bare := slices.DeleteFunc(slices.Clone(all), func(m protocol.Message) bool { return m.From == protocol.Clerk })
+	_, _, lost := reproduced(bare, lives...)
+	return len(lost) > 0
+}
+
+// Every round of a live federation is cleared again from what its coordinators
+// wrote, though they took over from each other, and things came in another order
+// than they were written.
+func everyRound(t *testing.T, sides []side, disorder bool) {
+	for _, x := range sides {
+		all := written(t, x.folder)
+		rounds, jobs, faults := reproduced(all, x.lives...)
+		t.Logf("lives %v: %d rounds with %d decisions on %d messages", x.lives, rounds, jobs, len(all))
+		if rounds < 20 || jobs < 100 {
+			t.Errorf("lives %v: %d rounds with %d decisions: too few to show anything", x.lives, rounds, jobs)
+		}
+		for _, err := range faults[:min(len(faults), 5)] {
+			t.Errorf("lives %v: %d of %d rounds fail: %v", x.lives, len(faults), rounds, err)
+		}
+	}
+	if !disorder {
+		t.Error("without the clerk's account all rounds are reproduced: nothing came in another order, so nothing was tried")
+	}
+}

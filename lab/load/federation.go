@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	goruntime "runtime"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/eventlog"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/leader"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// A federation lives in this process, over real connections.
+type federation struct {
+	dir    string
+	script spec.Scenario
+	server *natsbus.Server
+	awards chan protocol.JobID
+	bids   bids
+	seen   seen
+	stages stages
+	all    sync.WaitGroup
+	submit func(id protocol.JobID) error
+}
+
+func (f *federation) dial() *natsbus.Hub {
+	return natsbus.Dial(f.server.URL(), natsbus.PasswordsOf(f.server))
+}
+
+func (f *federation) start(ctx context.Context) error {
+	quiet := slog.New(slog.DiscardHandler)
+	d := api.New()
+	f.all.Go(func() {
+		_ = leader.Run(ctx, leader.Config{
+			Hub: f.dial(), Desk: d, Log: quiet, Told: f.told, Scribe: &f.stages,
+			Books: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
+			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
+				Terms: scenarios.Weights(f.script)},
+			Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+		})
+	})
+	for !d.Leading() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	now := protocol.At(time.Now())
+	for _, place := range f.script.Sites {
+		name := place.Name
+		p, agent, err := scenarios.Settle(f.script, name, now, now.Add(30*24*time.Hour))
+		if err != nil {
+			return err
+		}
+		cfg := runtime.Config{
+			Site: name, Folder: filepath.Join(f.dir, name), Agent: &timed{agent, &f.bids}, Far: f.dial(), Log: quiet,
+			Beside: map[protocol.Party]runtime.Party{protocol.Hands(name): executor.Simulate(name, p.Hands), protocol.Feed(name): p.Feed},
+		}
+		f.all.Go(func() { _ = runtime.Run(ctx, cfg) })
+	}
+	port, err := f.dial().Join(ctx, protocol.Submitter)
+	if err != nil {
+		return err
+	}
+	f.all.Go(func() {
+		for range port.Heard() { // what it is told, it need not know
+		}
+	})
+	mouth := protocol.Mouth{Who: protocol.Submitter}
+	f.submit = func(id protocol.JobID) error {
+		now := protocol.At(time.Now())
+		return port.Say(ctx, mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+			ID: id, Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
+			Arrival: now, Run: time.Second, Deadline: now.Add(10 * time.Second),
+		}}))
+	}
+	return f.greet(ctx)
+}
+
+// greet waits until all sites are known and bid.
+func (f *federation) greet(ctx context.Context) error {
+	for i := range 200 {
+		if err := f.submit(protocol.JobID(fmt.Sprintf("greet-%d", i))); err != nil {
+			return err
+		}
+		select {
+		case <-f.awards:
+		case <-time.After(3 * time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if int(f.seen.offers.Swap(0)) == len(f.script.Sites) {
+			return nil
+		}
+	}
+	return errors.New("not all sites bid")
+}
+
+func (f *federation) oneByOne(ctx context.Context, prefix string, n int) ([]time.Duration, error) {
+	took := make([]time.Duration, n)
+	for i := range took {
+		id := protocol.JobID(fmt.Sprintf("%s-%d", prefix, i))
+		f.stages.begin(id)
+		began := time.Now()
+		if err := f.submit(id); err != nil {
+			return nil, err
+		}
+		for got := protocol.JobID(""); got != id; {
+			var err error
+			if got, err = f.award(ctx); err != nil {
+				return nil, err
+			}
+		}
+		took[i] = time.Since(began)
+		f.stages.end()
+	}
+	return took, nil
+}
+
+func (f *federation) manyAtOnce(ctx context.Context, n, atOnce int) error {
+	for said, heard := 0, 0; heard < n; {
+		if said < n && said-heard < atOnce {
+			if err := f.submit(protocol.JobID(fmt.Sprintf("many-%d", said))); err != nil {
+				return err
+			}
+			said++
+			continue
+		}
+		if _, err := f.award(ctx); err != nil {
+			return err
+		}
+		heard++
+	}
+	return nil
+}
+
+func (f *federation) award(ctx context.Context) (protocol.JobID, error) {
+	select {
+	case id := <-f.awards:
+		return id, nil
+	case <-time.After(time.Minute):
+		return "", errors.New("no award within a minute")
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// cores is how many bids are planned at a time.
+func cores() int { return goruntime.NumCPU() }

@@ -1,0 +1,93 @@
+package packing
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand"
+	"slices"
+
+	"github.com/gridbid/gridbid/agents/fgd"
+)
+
+// watchDraws is the number of draws that the published program spends on its
+// Kubernetes client before it ranks the nodes (specification §2.4).
+const watchDraws = 10
+
+// mostArrivals bounds the memory of a sequence.
+const mostArrivals = 20_000_000
+
+// A Trace is nodes and pods, each by name, and the target workload that the
+// pods make. Make one with NewTrace.
+type Trace struct {
+	Nodes  []fgd.Node
+	Pods   []Pod
+	Target []fgd.Class
+	gpus   int64 // of all nodes, in thousandths
+}
+
+// popularPercent is the share of pods that the target covers (§3).
+const popularPercent = 95
+
+// NewTrace sorts nodes and pods by name and finds the target.
+func NewTrace(nodes []fgd.Node, pods []Pod) *Trace {
+	t := &Trace{Nodes: slices.Clone(nodes), Pods: slices.Clone(pods)}
+	slices.SortStableFunc(t.Nodes, func(a, b fgd.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(t.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	classes := make([]fgd.Class, len(pods))
+	for i, p := range t.Pods {
+		classes[i] = fgd.Class{Request: p.Request, Count: 1}
+	}
+	t.Target = fgd.Popular(classes, popularPercent)
+	for _, n := range t.Nodes {
+		t.gpus += 1000 * int64(n.GPUs)
+	}
+	return t
+}
+
+// Arrivals is the sequence of one seed: the pods shuffled, then cloned at
+// random or dropped at random until they ask for tune times the cluster's GPUs
+// (§2); tune 0 leaves the trace as it is. rank is the order of the nodes among
+// equal scores. An error says why a tune cannot be reached.
+func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, err error) {
+	if !(tune >= 0 && tune <= 100) {
+		return nil, nil, fmt.Errorf("pack: tune %v, want 0 to 100", tune)
+	}
+	r := rand.New(rand.NewSource(seed))
+	r.Int()
+	sequence = make([]int, len(t.Pods))
+	var asked int64
+	for i, p := range t.Pods {
+		sequence[i] = i
+		asked += p.Request.Total()
+	}
+	r.Shuffle(len(sequence), func(i, j int) { sequence[i], sequence[j] = sequence[j], sequence[i] })
+
+	goal := tune * float64(t.gpus)
+	if tune > 0 && float64(asked) < goal && asked == 0 {
+		return nil, nil, fmt.Errorf("pack: no pod asks for a GPU, so %v times the cluster's cannot be asked for", tune)
+	}
+	if tune > 0 && float64(asked) < goal {
+		for {
+			i := r.Intn(len(t.Pods))
+			q := t.Pods[i].Request
+			if float64(asked+q.Milli) > goal { // one device's, not all of them (§10.2)
+				break
+			}
+			if len(sequence) == mostArrivals {
+				return nil, nil, fmt.Errorf("pack: tune %v takes more than %d arrivals", tune, mostArrivals)
+			}
+			sequence = append(sequence, i)
+			asked += q.Total()
+		}
+	} else if tune > 0 {
+		for float64(asked) > goal {
+			at := r.Intn(len(sequence))
+			asked -= t.Pods[sequence[at]].Request.Total()
+			sequence = slices.Delete(sequence, at, at+1)
+		}
+	}
+	for range watchDraws {
+		r.Float64()
+	}
+	return sequence, r.Perm(len(t.Nodes)), nil
+}

@@ -1,0 +1,238 @@
+package packing
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gridbid/gridbid/agents/fgd"
+)
+
+// A Pod is one row of a pod list.
+type Pod struct {
+	Name    string
+	Request fgd.Request
+	Line    int // in its file, for errors
+
+	// Created and Deleted are seconds since the trace's zero; both zero where
+	// the list does not say. The published runs ignore them.
+	Created, Deleted int64
+}
+
+// most is the largest amount that a row may name: a thousand times the largest
+// node there is, and small enough that sums never overflow.
+const most = math.MaxInt32
+
+// ReadNodes reads a node list with the columns sn, cpu_milli, memory_mib, gpu
+// and model, in any order; file is its name in errors, which say
+// "file:line: column: what".
+func ReadNodes(file string, r io.Reader) ([]fgd.Node, error) {
+	t, err := openTable(file, r, "sn", "cpu_milli", "memory_mib", "gpu", "model")
+	if err != nil {
+		return nil, err
+	}
+	var nodes []fgd.Node
+	seen := map[string]int{}
+	for t.next() {
+		n := fgd.Node{
+			Name: t.name("sn", seen), CPU: t.amount("cpu_milli", most), Memory: t.amount("memory_mib", most),
+			GPUs: int(t.amount("gpu", fgd.MaxGPUs)), Model: t.text("model"),
+		}
+		if strings.Contains(n.Model, "|") {
+			t.fail("model", "%q has a |, which separates models", n.Model)
+		}
+		nodes = append(nodes, n)
+	}
+	if t.err == nil && len(nodes) == 0 {
+		t.fail("sn", "no nodes")
+	}
+	return nodes, t.err
+}
+
+// ReadPods reads a pod list with the columns name, cpu_milli, memory_mib,
+// num_gpu and gpu_milli, and, where there, gpu_spec, creation_time and
+// deletion_time. Amounts of GPU above a whole device are one device
+// (specification §1). Each model that a pod names must be one of nodes'. Errors
+// are as those of ReadNodes.
+func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]Pod, error) {
+	t, err := openTable(file, r, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+	if err != nil {
+		return nil, err
+	}
+	models := map[string]bool{}
+	for _, n := range nodes {
+		models[n.Model] = true
+	}
+	var pods []Pod
+	seen := map[string]int{}
+	for t.next() {
+		p := Pod{Name: t.name("name", seen), Line: t.line, Request: t.request("memory_mib", models)}
+		p.Created, p.Deleted = t.seconds("creation_time"), t.seconds("deletion_time")
+		pods = append(pods, p)
+	}
+	if t.err == nil && len(pods) == 0 {
+		t.fail("name", "no pods")
+	}
+	return pods, t.err
+}
+
+// table reads a CSV file row by row; the first error stops it.
+type table struct {
+	file   string
+	csv    *csv.Reader
+	column map[string]int
+	row    []string
+	line   int
+	err    error
+}
+
+// openTable reads the header of a CSV, plain or packed with gzip.
+func openTable(file string, r io.Reader, need ...string) (*table, error) {
+	b := bufio.NewReader(r)
+	var plain io.Reader = b
+	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: gzip header: %w: fetch the file again", file, err)
+		}
+		plain = z
+	}
+	t := &table{file: file, csv: csv.NewReader(plain), column: map[string]int{}, line: 1}
+	t.csv.ReuseRecord = true
+	head, err := t.csv.Read()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s:1: no header", file)
+		}
+		return nil, t.reading(err)
+	}
+	for i, name := range head {
+		name = strings.TrimPrefix(strings.TrimSpace(name), "\ufeff")
+		if _, twice := t.column[name]; twice {
+			return nil, fmt.Errorf("%s:1: %s: column named twice", file, name)
+		}
+		t.column[name] = i
+	}
+	for _, name := range need {
+		if _, ok := t.column[name]; !ok {
+			return nil, fmt.Errorf("%s:1: %s: no such column", file, name)
+		}
+	}
+	return t, nil
+}
+
+// reading words an error of the CSV reader as ours.
+func (t *table) reading(err error) error {
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("%s:%d: %w", t.file, bad.Line, bad.Err)
+	}
+	return fmt.Errorf("%s:%d: %w", t.file, t.line, err)
+}
+
+func (t *table) next() bool {
+	if t.err != nil {
+		return false
+	}
+	row, err := t.csv.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return false
+	case err != nil:
+		t.err = t.reading(err)
+		return false
+	}
+	t.row = row
+	t.line, _ = t.csv.FieldPos(0)
+	return true
+}
+
+func (t *table) fail(column, format string, args ...any) {
+	if t.err == nil {
+		t.err = fmt.Errorf("%s:%d: %s: %s", t.file, t.line, column, fmt.Sprintf(format, args...))
+	}
+}
+
+// text is a cell, or "" if there is no such column. The string is its own, not
+// a part of the row.
+func (t *table) text(column string) string {
+	i, ok := t.column[column]
+	if !ok {
+		return ""
+	}
+	return strings.Clone(strings.TrimSpace(t.row[i]))
+}
+
+// name is a cell that must not be empty or seen before.
+func (t *table) name(column string, seen map[string]int) string {
+	s := t.text(column)
+	if s == "" {
+		t.fail(column, "empty")
+	}
+	if line, twice := seen[s]; twice {
+		t.fail(column, "%q is on line %d already", s, line)
+	}
+	seen[s] = t.line
+	return s
+}
+
+// amount is a whole number from 0 to limit.
+func (t *table) amount(column string, limit int64) int64 {
+	s := t.text(column)
+	v, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && v > limit:
+		t.fail(column, "%s is more than %d", s, limit)
+	case err != nil:
+		t.fail(column, "%q is no whole number", s)
+	case v < 0:
+		t.fail(column, "%d is negative", v)
+	default:
+		return v
+	}
+	return 0
+}
+
+// request is what a row asks for. models are those that there are; nil does
+// not ask.
+func (t *table) request(memory string, models map[string]bool) fgd.Request {
+	r := fgd.Request{CPU: t.amount("cpu_milli", most), Memory: t.amount(memory, most)}
+	gpus, milli := t.amount("num_gpu", fgd.MaxGPUs), min(t.amount("gpu_milli", most), 1000)
+	switch {
+	case gpus > 0 && milli == 0:
+		t.fail("gpu_milli", "0 of each of %d GPUs", gpus)
+	case gpus > 1 && milli < 1000:
+		t.fail("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
+	case gpus > 0:
+		r.GPUs, r.Milli, r.Models = int(gpus), milli, t.models("gpu_spec", models)
+	}
+	return r
+}
+
+// seconds is a time that may be missing.
+func (t *table) seconds(column string) int64 {
+	if t.text(column) == "" {
+		return 0
+	}
+	return t.amount(column, math.MaxInt64/4)
+}
+
+// models is a list of known models, "A|B", or "".
+func (t *table) models(column string, known map[string]bool) string {
+	spec := t.text(column)
+	if spec == "" {
+		return ""
+	}
+	for name := range strings.SplitSeq(spec, "|") {
+		if name == "" || known != nil && !known[name] {
+			t.fail(column, "model %q is on no node", name)
+		}
+	}
+	return spec
+}

@@ -1,0 +1,185 @@
+package packing
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/gridbid/gridbid/agents/fgd"
+)
+
+// A Job is a request that ends, from a trace with times.
+type Job struct {
+	Request  fgd.Request
+	Duration int64 // seconds, > 0
+	Moves    bool  // best effort: may be checkpointed and moved
+}
+
+// longest is the seconds that a job of the study runs at most: a cluster is then
+// in its steady state within days, and one job in a hundred is cut.
+const longest = 3 * 86400
+
+// ReadJobs reads a trace with the columns duration_s, num_gpu, gpu_milli,
+// gpu_spec, cpu_milli, mem_mib and qos; jobs that never ran are left out.
+// Errors are as those of ReadNodes.
+func ReadJobs(file string, r io.Reader) ([]Job, error) {
+	t, err := openTable(file, r, "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos")
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	for t.next() {
+		j := Job{
+			Request:  t.request("mem_mib", nil),
+			Duration: min(t.amount("duration_s", math.MaxInt32), longest),
+			Moves:    t.text("qos") == "BE",
+		}
+		if j.Duration > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	if t.err == nil && len(jobs) == 0 {
+		t.fail("duration_s", "no jobs")
+	}
+	return jobs, t.err
+}
+
+// A Variant is a way to schedule in the study: a policy, and what it does
+// beyond placing one job after the other.
+type Variant struct {
+	Name   string
+	Policy fgd.Policy
+	// Largest takes a round's waiting jobs by size, not by arrival: the
+	// simplest look at the whole batch.
+	Largest bool
+	// Gradient takes of a round's waiting jobs always the one whose placement
+	// lowers F most, or raises it least, by GPU asked for.
+	Gradient bool
+	// Moves is the most jobs moved in an hour to lower F, and Room to make room
+	// for a job that fits nowhere.
+	Moves, Room int
+	// Window is the number of arrivals that the target follows; 0 is the whole
+	// trace's.
+	Window int
+}
+
+// Variants are those of the study in docs/fgd.md.
+var Variants = []Variant{
+	{Name: "random", Policy: fgd.Random},
+	{Name: "least-allocated", Policy: fgd.LeastAllocated},
+	{Name: "most-allocated", Policy: fgd.MostAllocated},
+	{Name: "dotprod", Policy: fgd.DotProd},
+	{Name: "gpuclustering", Policy: fgd.GPUClustering},
+	{Name: "gpupacking", Policy: fgd.GPUPacking},
+	{Name: "bestfit", Policy: fgd.BestFit},
+	{Name: "fgd", Policy: fgd.FGD},
+	{Name: "fgd, target of the last 2,000", Policy: fgd.FGD, Window: 2000},
+	{Name: "fgd-tight", Policy: fgd.FGDTight},
+	{Name: "fgd, largest of a round first", Policy: fgd.FGD, Largest: true},
+	{Name: "fgd, best of a round first", Policy: fgd.FGD, Gradient: true},
+	{Name: "fgd, moves to lower F", Policy: fgd.FGD, Moves: 20},
+	{Name: "fgd, makes room", Policy: fgd.FGD, Room: 20},
+	{Name: "fgd-tight, target of the last 2,000", Policy: fgd.FGDTight, Window: 2000},
+	{Name: "fgd-tight, largest of a round first", Policy: fgd.FGDTight, Largest: true},
+	{Name: "fgd-tight, moves to lower F", Policy: fgd.FGDTight, Moves: 20},
+	{Name: "fgd-tight, makes room", Policy: fgd.FGDTight, Room: 20},
+}
+
+// StudyOptions size the study.
+type StudyOptions struct {
+	Load     float64 // GPU-time asked for over GPU-time there
+	Days     int     // measured after as many days of filling
+	Seed     int64
+	Round    int64 // seconds between rounds
+	Patience int64 // seconds that a job waits before it gives up
+	MoveCost int64 // seconds that a moved job runs longer
+}
+
+// An Outcome is what the measured days came to.
+type Outcome struct {
+	Alloc       float64 // % of GPU-time that did work; time lost to moves is none
+	Wait        float64 // mean seconds from arrival to start, of those that started
+	Wait95      float64 // 95th percentile of the same
+	Failed      float64 // % of jobs that gave up
+	FailedWork  float64 // % of GPU-time asked for that gave up
+	FailedWhole float64 // % of jobs of a whole GPU or more that gave up
+	Moves       float64 // an hour
+}
+
+// A Row is one variant's mean outcome over seeds at one load, and how much more
+// it allocates than the first variant named "fgd" with the same arrivals, with
+// the standard error of that, which one seed does not tell.
+type Row struct {
+	Load    float64
+	Variant string
+	Seeds   int
+	Outcome
+	Gain, Error float64
+}
+
+// StudyAll runs every variant at every load with the same arrivals for each
+// seed. progress, if not nil, is called before each variant.
+func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64, seeds int, o StudyOptions, progress func(done, all int, what string)) ([]Row, error) {
+	var rows []Row
+	for i, load := range loads {
+		outcomes := make([][]Outcome, len(variants))
+		base := -1
+		for j, v := range variants {
+			if progress != nil {
+				progress(i*len(variants)+j, len(loads)*len(variants), fmt.Sprintf("load %.1f, %s", load, v.Name))
+			}
+			if v.Name == "fgd" {
+				base = j
+			}
+			o.Load = load
+			for seed := range seeds {
+				o.Seed = int64(seed)
+				out, err := Study(nodes, jobs, v, o)
+				if err != nil {
+					return nil, err
+				}
+				outcomes[j] = append(outcomes[j], out)
+			}
+		}
+		for j, v := range variants {
+			row := Row{Load: load, Variant: v.Name, Seeds: seeds, Outcome: meanOutcome(outcomes[j])}
+			if base >= 0 {
+				m, sd := meanSD(seeds, func(k int) float64 { return outcomes[j][k].Alloc - outcomes[base][k].Alloc })
+				row.Gain, row.Error = m, sd/math.Sqrt(float64(seeds))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+func meanOutcome(all []Outcome) (mean Outcome) {
+	of := []func(*Outcome) *float64{
+		func(o *Outcome) *float64 { return &o.Alloc }, func(o *Outcome) *float64 { return &o.Wait },
+		func(o *Outcome) *float64 { return &o.Wait95 }, func(o *Outcome) *float64 { return &o.Failed },
+		func(o *Outcome) *float64 { return &o.FailedWork }, func(o *Outcome) *float64 { return &o.FailedWhole },
+		func(o *Outcome) *float64 { return &o.Moves },
+	}
+	for _, f := range of {
+		*f(&mean), _ = meanSD(len(all), func(i int) float64 { return *f(&all[i]) })
+	}
+	return mean
+}
+
+// WriteStudy writes rows as a table in Markdown.
+func WriteStudy(w io.Writer, rows []Row) error {
+	var b strings.Builder
+	b.WriteString("| load | variant | allocated % | against fgd | wait mean s | wait 95% s | gave up, jobs % | gave up, work % | moves/h |\n" +
+		"|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range rows {
+		gain := fmt.Sprintf("%+.2f", r.Gain)
+		if r.Seeds > 1 {
+			gain += fmt.Sprintf(" ± %.2f", r.Error)
+		}
+		fmt.Fprintf(&b, "| %.1f | %s | %.2f | %s | %.0f | %.0f | %.2f | %.2f | %.1f |\n",
+			r.Load, r.Variant, r.Alloc, gain, r.Wait, r.Wait95, r.Failed, r.FailedWork, r.Moves)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,121 @@
+// Package faultyserver is a model server on loopback that speaks the formats of package
+// llm, and misbehaves on request. It stands outside of test files because a
+// benchmark runs attacks against it too.
+package faultyserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Behaviour answers one request.
+type Behaviour func(w http.ResponseWriter, r *http.Request, body []byte)
+
+// A Server is a server that runs.
+type Server struct {
+	http   *http.Server
+	listen net.Listener
+	quit   chan struct{}
+	once   sync.Once
+
+	mu       sync.Mutex
+	behave   Behaviour
+	requests [][]byte
+}
+
+// Start starts a server on a free port of the loopback. The caller closes it.
+func Start(b Behaviour) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("rogue: %w", err)
+	}
+	s := &Server{listen: l, quit: make(chan struct{}), behave: b}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.http.Serve(l) }() // it ends with Close
+	return s, nil
+}
+
+// URL returns where the server listens, as a Config of package llm wants it.
+func (s *Server) URL() string { return "http://" + s.listen.Addr().String() + "/v1" }
+
+// Behave changes what the server does.
+func (s *Server) Behave(b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behave = b
+}
+
+// Requests returns the bodies of all requests so far.
+func (s *Server) Requests() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([][]byte(nil), s.requests...)
+}
+
+// Close stops the server, whoever still waits. Closing it again does nothing.
+func (s *Server) Close() {
+	s.once.Do(func() { close(s.quit) })
+	_ = s.http.Close()
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // unread, a client that leaves is never noticed
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, body)
+	b := s.behave
+	s.mu.Unlock()
+	done := make(chan struct{})
+	defer close(done)
+	go func() { // a hanging behaviour ends with the server
+		select {
+		case <-s.quit:
+			_ = s.http.Close()
+		case <-done:
+		}
+	}()
+	b(w, r, body)
+}
+
+// hang waits until the client leaves.
+func hang(r *http.Request) { <-r.Context().Done() }
+
+func write(w http.ResponseWriter, kind string, status int, body string) {
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // the client may have left
+}
+
+// Raw answers with a body that is said to be JSON.
+func Raw(body string) Behaviour {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		write(w, "application/json", http.StatusOK, body)
+	}
+}
+
+// Say answers every request with a text, in the format that was asked in.
+func Say(text string) Behaviour { return Answer(func([]byte) string { return text }) }
+
+// Answer answers with what f makes of a request's body.
+func Answer(f func(body []byte) string) Behaviour {
+	return func(w http.ResponseWriter, r *http.Request, body []byte) {
+		write(w, "application/json", http.StatusOK, reply(r, f(body), "stop", "end_turn"))
+	}
+}
+
+func reply(r *http.Request, text, stop, ends string) string {
+	quoted, _ := json.Marshal(text) // a string always marshals
+	if strings.HasSuffix(r.URL.Path, "/messages") {
+		return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":%s}],"stop_reason":%q,"usage":{"input_tokens":21,"output_tokens":7}}`, quoted, ends)
+	}
+	return fmt.Sprintf(`{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%q}],"usage":{"prompt_tokens":21,"completion_tokens":7,"total_tokens":28}}`, quoted, stop)
+}

@@ -1,0 +1,103 @@
+package published
+
+import (
+	"math"
+	"slices"
+)
+
+// A Span is the ticks of [From, To).
+type Span struct{ From, To int }
+
+// LowestSlot returns the first tick of least value in [now, now+wait]: the job
+// starts there, however long it is.
+func LowestSlot(c Curve, now, wait int) int {
+	best, least := now, math.Inf(1)
+	for _, p := range c.pieces(now, min(now+wait+1, c.End())) {
+		if p.value < least {
+			best, least = p.From, p.value
+		}
+	}
+	return best
+}
+
+// LowestWindow returns the start of least sum over a run of length ticks, among
+// now, now+every, and so on to now+wait; the first of equals. Runs that would
+// pass the end of the curve are not considered.
+func LowestWindow(c Curve, now, wait, length, every int) int {
+	best, least := now, math.Inf(1)
+	for t := now; t <= now+wait && t+length <= c.End(); t += every {
+		if v := c.Over(t, t+length); v < least {
+			best, least = t, v
+		}
+	}
+	return best
+}
+
+// CarbonTime returns the start at which most is saved for each tick until the
+// job is done: the greatest (sum now - sum then) / (wait + length), among the
+// starts of [LowestWindow].
+func CarbonTime(c Curve, now, wait, length, every int) int {
+	if now+length > c.End() {
+		return now
+	}
+	best, most, atOnce := now, math.Inf(-1), c.Over(now, now+length)
+	for t := now; t <= now+wait && t+length <= c.End(); t += every {
+		saved := (atOnce - c.Over(t, t+length)) / float64(t-now+length)
+		if saved > most {
+			best, most = t, saved
+		}
+	}
+	return best
+}
+
+// Below returns when a job of length ticks runs that works while the value is
+// below threshold and sleeps otherwise, until it has slept for wait ticks.
+func Below(c Curve, now, wait, length int, threshold float64) (runs []Span) {
+	for _, p := range c.pieces(now, min(now+wait+length, c.End())) {
+		if length == 0 {
+			break
+		}
+		at := p.From
+		if p.value >= threshold {
+			sleep := min(wait, p.To-p.From)
+			wait -= sleep
+			at += sleep
+		}
+		if n := min(length, p.To-at); n > 0 {
+			length -= n
+			runs = join(runs, Span{at, at + n})
+		}
+	}
+	return runs
+}
+
+// Cheapest returns when a job of length ticks runs that may sleep as it likes
+// and must be done by now+wait+length: in the ticks of least value, the first
+// of equals. No other way to run it has a smaller sum.
+func Cheapest(c Curve, now, wait, length int) (runs []Span) {
+	all := c.pieces(now, min(now+wait+length, c.End()))
+	slices.SortStableFunc(all, byValue)
+	var taken []Span
+	for _, p := range all {
+		n := min(length, p.To-p.From)
+		if n == 0 {
+			break
+		}
+		length -= n
+		taken = append(taken, Span{p.From, p.From + n})
+	}
+	slices.SortFunc(taken, func(x, y Span) int { return x.From - y.From })
+	for _, s := range taken {
+		runs = join(runs, s)
+	}
+	return runs
+}
+
+// join adds a span after others, to the last of them if they touch.
+func join(runs []Span, s Span) []Span {
+	if n := len(runs); n > 0 && runs[n-1].To == s.From {
+		runs[n-1].To = s.To
+		return runs
+	}
+	return append(runs, s)
+}

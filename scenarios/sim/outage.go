@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An outage is a time without power.
+type outage struct {
+	from, to protocol.Time
+	nodes    []protocol.Node // of the site, as it is with power
+}
+
+// Outage has the site lose its power from one instant to another: what runs is
+// lost, nothing can be started, and no machine draws anything. Outages are told
+// in order, before the hands live, and do not overlap. What is over by then is none.
+func (h *Hands) Outage(from, to protocol.Time, nodes []capacity.Node) {
+	if to <= h.at {
+		return
+	}
+	o := outage{from: max(from, h.at), to: to}
+	for _, n := range nodes {
+		o.nodes = append(o.nodes, protocol.Node{
+			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU),
+			Memory: protocol.MiB(n.Memory), GPUMemory: protocol.MiB(n.GPUMemory),
+		})
+	}
+	h.outages = append(h.outages, o)
+}
+
+// turns returns when power goes or comes back next; 0: never.
+func (h *Hands) turns() protocol.Time {
+	switch {
+	case len(h.outages) == 0:
+		return 0
+	case h.dark:
+		return h.outages[0].to
+	}
+	return h.outages[0].from
+}
+
+// turn takes power from the site, or gives it back, if it is time.
+func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
+	if t := h.turns(); t == 0 || now < t {
+		return nil
+	}
+	o := h.outages[0]
+	nodes := slices.Clone(o.nodes)
+	if h.dark {
+		h.dark, h.outages = false, h.outages[1:]
+	} else {
+		h.dark = true
+		for _, j := range h.jobs {
+			said = append(said, h.lose(now, j.launch.Job.ID, j.launch.Epoch, h.stop(now, j)))
+		}
+		h.jobs = nil
+		for i := range nodes {
+			nodes[i].Closed = "no power"
+		}
+	}
+	h.draw = 0
+	for _, name := range h.order {
+		m := h.nodes[name]
+		m.awake, m.sleeps = false, 0
+		if !h.dark {
+			h.draw += m.asleep
+		}
+	}
+	return append(said, h.mouth.Say(now, h.agent, protocol.Inventory{Nodes: nodes}))
+}
+
+func (h *Hands) lose(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.Slice) protocol.Message {
+	h.epochs[id] = max(h.epochs[id], epoch)
+	return h.remember(h.mouth.Say(now, h.agent, protocol.Lost{
+		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeGone, Note: "no power"},
+	}))
+}

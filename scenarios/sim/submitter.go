@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Submitter submits a list of jobs, each at its arrival. It is a bus.Machine.
+type Submitter struct {
+	mouth protocol.Mouth
+	jobs  []protocol.Job // not submitted yet, by arrival
+	ended map[protocol.JobID]bool
+}
+
+// NewSubmitter returns a submitter of jobs, which are in order of arrival.
+func NewSubmitter(jobs []protocol.Job) *Submitter {
+	return &Submitter{mouth: protocol.Mouth{Who: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
+}
+
+// Left returns how many jobs are still to be submitted.
+func (s *Submitter) Left() int { return len(s.jobs) }
+
+// Ended returns how many jobs have been settled or refused.
+func (s *Submitter) Ended() int { return len(s.ended) }
+
+// Due implements bus.Machine.
+func (s *Submitter) Due() protocol.Time {
+	if len(s.jobs) == 0 {
+		return 0
+	}
+	return s.jobs[0].Arrival
+}
+
+// Tick implements bus.Machine.
+func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
+	for len(s.jobs) > 0 && s.jobs[0].Arrival <= now {
+		said = append(said, s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[0]}))
+		s.jobs = s.jobs[1:]
+	}
+	return said
+}
+
+// Step implements bus.Machine.
+func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message {
+	switch b := m.Body.(type) {
+	case protocol.Settled:
+		if !b.Part { // of one that was paused the rest is yet to come
+			s.ended[b.Job] = true
+		}
+	case protocol.Refuse:
+		if b.Why.Code != protocol.Duplicate { // the first job of that id goes on
+			s.ended[b.Job] = true
+		}
+	}
+	return nil
+}

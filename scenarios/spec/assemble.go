@@ -1,0 +1,263 @@
+package spec
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/generate"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+const day = 24 * time.Hour
+
+// longest stretch in which jobs may arrive.
+const mostDays = 31
+
+// assemble reads what a spec names and makes the scenario.
+func (l library) assemble(s spec, o Options) (Scenario, error) {
+	if err := o.check(s); err != nil {
+		return Scenario{}, fmt.Errorf("script: %v", err)
+	}
+	s = o.apply(s)
+	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}
+	if s.Carbon == ByMarginal {
+		out.Carbon = ByMarginal
+	}
+	if s.Seed != nil {
+		out.Seed = *s.Seed
+	}
+	g := grids{s: s}
+	if err := g.open(); err != nil {
+		return Scenario{}, err
+	}
+	if err := out.when(s, g.zones); err != nil {
+		return Scenario{}, err
+	}
+	if err := g.sites(&out); err != nil {
+		return Scenario{}, err
+	}
+	if o.GridsOnly {
+		return out.sealed()
+	}
+	if err := out.work(s); err != nil {
+		return Scenario{}, err
+	}
+	if err := out.fleets(s); err != nil {
+		return Scenario{}, err
+	}
+	out.settle(s.Jobs.Count > 0)
+	if busy, ok := out.busy(); ok {
+		out.note("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
+	}
+	return out.sealed()
+}
+
+func (s spec) weights() Weights {
+	w, usual := s.Weights, protocol.UsualWeights()
+	return Weights{
+		Kappa: protocol.InMicrodollars(w.Kappa, 1000*usual.Carbon),
+		Delay: protocol.InMicrodollars(w.Delay, usual.Delay),
+		Late:  protocol.InMicrodollars(w.Late, usual.Late),
+	}
+}
+
+// when sets Start and End: as the spec says, or the middle day of the window
+// (of two days the second, since the first is the past that forecasts need).
+func (out *Scenario) when(s spec, zones []trace.Zone) error {
+	if s.Start != "" {
+		at, err := time.Parse(time.RFC3339, s.Start)
+		if err != nil {
+			return s.where("start")("is %q: want a date that exists", s.Start)
+		}
+		out.Start = protocol.At(at)
+	} else {
+		first := zones[0].Price[0].At.Ceil(day)
+		end := zones[0].Price[len(zones[0].Price)-1].At.Add(time.Hour)
+		days := int(end.Sub(first) / day)
+		if days < 2 {
+			return s.where("window")("%s has %d whole days (UTC): want two at least, one of them before the jobs arrive", s.Window.File, days)
+		}
+		out.Start = first.Add(time.Duration(days/2) * day)
+	}
+	out.End = out.Start.Add(day)
+	if s.End != "" {
+		at, err := time.Parse(time.RFC3339, s.End)
+		if err != nil {
+			return s.where("end")("is %q: want a date that exists", s.End)
+		}
+		out.End = protocol.At(at)
+	}
+	if out.Start < protocol.Time(day.Milliseconds()) { // a day before it there is a past to look at
+		return s.where("start")("is %v: want 1970-01-02 or later", out.Start)
+	}
+	if out.End <= out.Start || out.End.Sub(out.Start) > mostDays*day {
+		return s.where("end")("is %v with start %v: want it after start, by at most %d days", out.End, out.Start, mostDays)
+	}
+	return nil
+}
+
+// work makes the jobs.
+func (out *Scenario) work(s spec) error {
+	habits := s.Jobs.habits()
+	for _, site := range out.Sites {
+		habits.Sites = append(habits.Sites, site.Name)
+	}
+	if s.Jobs.Count > 0 {
+		out.Jobs = generate.Mix{Count: s.Jobs.Count, Habits: habits}.Jobs(out.Seed, out.Start, out.End)
+		out.note("%d jobs are invented (docs/scenarios.md says like what)", s.Jobs.Count)
+		return nil
+	}
+	r, err := open(s.Jobs.Trace)
+	if err != nil {
+		return err
+	}
+	take := trace.Take{From: -1, Max: cmp.Or(s.Jobs.Max, defaultMax)}
+	if s.Jobs.From != nil {
+		take.From = time.Duration(*s.Jobs.From) * time.Second
+	}
+	h, err := trace.Jobs(r, s.Jobs.Trace, take)
+	if err != nil {
+		return err
+	}
+	period := out.End.Sub(out.Start)
+	for _, rec := range h.Records {
+		j := rec.Job
+		j.Arrival = out.Start.Add(rec.Submit % period)
+		out.Jobs = append(out.Jobs, habits.Fill(out.Seed, j))
+	}
+	slices.SortFunc(out.Jobs, func(a, b protocol.Job) int {
+		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.ID, b.ID))
+	})
+	last := h.Records[len(h.Records)-1].Submit - h.From
+	out.note("%d jobs of %s, submitted within %.1f h from second %.0f on; arrivals keep their time of day", len(h.Records), h.Source, last.Hours(), h.From.Seconds())
+	for _, n := range h.Notes {
+		out.note("jobs: %s", n)
+	}
+	out.note("homes, deferability, slack, residency and input data are drawn by seed and job: %.0f %% deferrable, %.0f %% resident, %.0f %% with input",
+		float64(habits.Deferrable)/10, float64(habits.Resident)/10, float64(habits.Input)/10)
+	return nil
+}
+
+func (j jobsSpec) habits() generate.Habits {
+	of := func(v *float64, usual protocol.Milli) protocol.Milli {
+		if v == nil {
+			return usual
+		}
+		return protocol.Milli(math.Round(1000 * *v))
+	}
+	return generate.Habits{
+		Deferrable: of(j.Deferrable, generate.UsualDeferrable),
+		Resident:   of(j.Resident, generate.UsualResident),
+		Input:      of(j.Input, generate.UsualInput),
+		Pausable:   of(j.Pausable, 0),
+	}
+}
+
+func (out *Scenario) note(format string, args ...any) {
+	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
+}
+
+// settle lifts limits that were drawn by dice where no node could keep them: a
+// job that only its home may run, and whose home has nothing to hold it, may run
+// anywhere; an invented job for models that come in too small nodes takes any.
+// What a trace itself says of a job stays as it is.
+func (out *Scenario) settle(invented bool) {
+	lifted := 0
+	for i := range out.Jobs {
+		j := &out.Jobs[i]
+		if len(j.Regions) > 0 && !out.holds(*j) {
+			j.Regions = nil
+			lifted++
+		}
+		if invented && !out.holds(*j) {
+			j.Models = nil
+			lifted++
+		}
+	}
+	if lifted > 0 {
+		out.note("%d drawn limits of region or model were lifted, because no node could have kept them", lifted)
+	}
+}
+
+// holds reports whether some node could run j were it empty.
+func (out *Scenario) holds(j protocol.Job) bool {
+	for _, site := range out.Sites {
+		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
+			continue
+		}
+		for _, n := range site.Nodes {
+			if j.CPU <= n.CPU && j.Memory <= n.Memory && j.GPUs <= n.GPUs &&
+				(j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, n.Model)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// busy returns how much of the fleets' GPU-hours between Start and End the jobs
+// take, if all run at the fleets' mean speed; it is not ok without GPUs.
+func (out *Scenario) busy() (part float64, ok bool) {
+	var fast float64
+	for _, site := range out.Sites {
+		for _, n := range site.Nodes {
+			fast += float64(n.GPUs) * speed(n.Model)
+		}
+	}
+	return gpuHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours()), fast > 0
+}
+
+// gpuHours adds up what jobs ask for, at the reference clock.
+func gpuHours(jobs []protocol.Job) float64 {
+	var sum float64
+	for _, j := range jobs {
+		sum += float64(j.GPU()) / 1000 * j.Run.Hours()
+	}
+	return sum
+}
+
+// speed of a model against a V100; one that is not known counts as a V100.
+func speed(model string) float64 {
+	if g, ok := power.Default().Lookup(model); ok {
+		return float64(g.Speed) / 1000
+	}
+	return 1
+}
+
+// sealed checks the scenario as a whole and names it by its hash.
+func (out Scenario) sealed() (Scenario, error) {
+	for _, j := range out.Jobs {
+		if why := j.Check(); why != "" {
+			return Scenario{}, fmt.Errorf("script: job %s: %s", j.ID, why)
+		}
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return Scenario{}, fmt.Errorf("script: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	out.Hash = hex.EncodeToString(sum[:])
+	return out, nil
+}
+
+// slug turns a name of others into one of ours: small letters, digits and
+// hyphens.
+func slug(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
+			r = '-'
+		}
+		b.WriteRune(r)
+	}
+	return strings.Trim(b.String()[:min(b.Len(), 63)], "-")
+}

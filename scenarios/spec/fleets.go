@@ -1,0 +1,230 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/generate"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// load that an automatic fleet is sized for: busy enough for sites to compete,
+// with room for waiting to pay.
+const load = 0.65
+
+// fleets gives every site its nodes.
+func (out *Scenario) fleets(s spec) error {
+	var bare []int
+	for i := range out.Sites {
+		racks := []rackSpec(nil)
+		if i < len(s.Sites) {
+			racks = s.Sites[i].Fleet
+		}
+		if len(racks) == 0 {
+			bare = append(bare, i)
+			continue
+		}
+		for k, r := range racks {
+			if err := out.rack(i, k, r); err != nil {
+				return s.where("sites", i, "fleet", k)("%v", err)
+			}
+		}
+	}
+	if len(bare) > 0 {
+		if err := out.deal(s, bare); err != nil {
+			return err
+		}
+	}
+	return out.assumeModels()
+}
+
+// rack adds the nodes of one line of an inline fleet.
+func (out *Scenario) rack(site, k int, r rackSpec) error {
+	memory := protocol.MiB(r.GPUMemory) * 1024
+	if memory == 0 {
+		memory = gpuMemory(r.Model)
+	}
+	for n := range r.Count {
+		kind := slug(cmp.Or(r.Model, "cpu"))
+		node := Node{
+			Name: fmt.Sprintf("%s-%d-%s-%02d", out.Sites[site].Name, k+1, kind, n+1),
+			CPU:  protocol.Milli(math.Round(1000 * r.CPU)), Memory: protocol.MiB(r.Memory) * 1024,
+			GPUs: r.GPUs, Model: r.Model,
+		}
+		if r.GPUs > 0 {
+			node.GPUMemory = memory
+		}
+		out.Sites[site].Nodes = append(out.Sites[site].Nodes, node)
+	}
+	return nil
+}
+
+// deal reads the list of nodes, keeps a part of it and deals that to sites.
+func (out *Scenario) deal(s spec, sites []int) error {
+	r, err := open(s.Nodes.File)
+	if err != nil {
+		return err
+	}
+	all, err := trace.Nodes(r, s.Nodes.File)
+	if err != nil {
+		return err
+	}
+	with := slices.DeleteFunc(slices.Clone(all), func(n trace.Node) bool { return n.GPUs == 0 })
+	if len(with) < len(sites) {
+		return fmt.Errorf("script: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
+	}
+	total, fast := 0, 0.0
+	for _, n := range with {
+		total += n.GPUs
+		fast += float64(n.GPUs) * speed(n.Model)
+	}
+	scale, how := float64(s.Nodes.Scale), "as asked for"
+	if scale == 0 {
+		hours := out.End.Sub(out.Start).Hours()
+		scale, how = gpuHours(out.Jobs)/(load*hours*fast), fmt.Sprintf("for %.0f %% load", 100*load)
+		if scale > 1 {
+			scale, how = 1, "all of it: the jobs want more than 65 % of it"
+		}
+	}
+	kept := part(with, scale, len(sites), out.Seed)
+	gpus := out.hand(kept, sites)
+	out.note("fleets: %d of %d nodes with %d of %d GPUs (scale %.4f, %s), same mix of models; %d nodes without GPUs left out",
+		len(kept), len(with), gpus, total, scale, how, len(all)-len(with))
+	return nil
+}
+
+// part keeps a fraction of nodes, of each kind (model and number of GPUs) its
+// own by largest remainder, so that the mix stays. It keeps at least one node
+// for each site, and a node with most GPUs, since big jobs fit nowhere else.
+func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Node {
+	nodes = slices.Clone(nodes)
+	dice := generate.Dice(seed, "fleet")
+	dice.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	slices.SortStableFunc(nodes, func(a, b trace.Node) int {
+		return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), strings.Compare(a.Model, b.Model))
+	})
+	want := min(max(int(math.Round(scale*float64(len(nodes)))), sites), len(nodes))
+	type kind struct {
+		nodes []trace.Node // shuffled
+		keep  int
+		rest  float64
+		first bool
+	}
+	var kinds []kind
+	left := want
+	for i := 0; i < len(nodes); {
+		j := i
+		for j < len(nodes) && nodes[j].GPUs == nodes[i].GPUs && nodes[j].Model == nodes[i].Model {
+			j++
+		}
+		k := kind{nodes: nodes[i:j], first: i == 0}
+		exact := float64(want) * float64(j-i) / float64(len(nodes))
+		k.keep = int(exact)
+		k.rest = exact - float64(k.keep)
+		left -= k.keep
+		kinds, i = append(kinds, k), j
+	}
+	slices.SortStableFunc(kinds, func(a, b kind) int {
+		big := func(k kind) int {
+			if k.first && k.keep == 0 {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(big(a), big(b)), cmp.Compare(b.rest, a.rest))
+	})
+	var kept []trace.Node
+	for i, k := range kinds {
+		if i < left && k.keep < len(k.nodes) {
+			k.keep++
+		}
+		kept = append(kept, k.nodes[:k.keep]...)
+	}
+	return kept
+}
+
+// hand gives nodes, big ones first, to whichever site has fewest GPUs, so that
+// sites end with about as many each. It returns the number of GPUs.
+func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
+	// Which kinds go where is the seed's; among equals the order was shuffled.
+	dice := generate.Dice(out.Seed, "deal")
+	kept = slices.Clone(kept)
+	slices.SortFunc(kept, func(a, b trace.Node) int { return strings.Compare(a.Name, b.Name) })
+	dice.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
+	slices.SortStableFunc(kept, func(a, b trace.Node) int { return cmp.Compare(b.GPUs, a.GPUs) })
+	has := make([]int, len(sites))
+	for _, n := range kept {
+		to := 0
+		for k := range sites {
+			if has[k] < has[to] {
+				to = k
+			}
+		}
+		has[to] += n.GPUs
+		gpus += n.GPUs
+		site := &out.Sites[sites[to]]
+		site.Nodes = append(site.Nodes, Node{
+			Name: n.Name, CPU: n.CPU, Memory: n.Memory,
+			GPUs: n.GPUs, Model: n.Model, GPUMemory: gpuMemory(n.Model),
+		})
+	}
+	for _, k := range sites {
+		slices.SortFunc(out.Sites[k].Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return gpus
+}
+
+// assumeModels sees that node names are apart and models of GPU known, and says
+// which rest on assumptions.
+func (out *Scenario) assumeModels() error {
+	seen := make(map[string]string)
+	var models []string
+	for _, site := range out.Sites {
+		for _, n := range site.Nodes {
+			if other, dup := seen[n.Name]; dup {
+				return fmt.Errorf("script: node %s stands at %s and at %s: give nodes names of their own", n.Name, other, site.Name)
+			}
+			seen[n.Name] = site.Name
+			if n.Model != "" && !slices.Contains(models, n.Model) {
+				models = append(models, n.Model)
+			}
+		}
+	}
+	slices.Sort(models)
+	var assumed []string
+	for _, m := range models {
+		g, known := power.Default().Lookup(m)
+		if !known {
+			return fmt.Errorf("script: %s", unknown(m))
+		}
+		if g.Assumed {
+			assumed = append(assumed, m)
+		}
+	}
+	if len(assumed) > 0 {
+		out.note("speed or draw is assumed, not measured, of %s: package power has the sources", strings.Join(assumed, ", "))
+	}
+	return nil
+}
+
+// unknown says why no node may have GPUs of a model.
+func unknown(model string) string {
+	return fmt.Sprintf("nobody knows what a GPU of model %q draws: want one of %s", model, strings.Join(power.Default().Models(), ", "))
+}
+
+// gpuMemory returns the memory of one device of a model, by its maker; of a
+// model sold with several sizes the smallest. One that is not known has 16 GiB.
+func gpuMemory(model string) protocol.MiB {
+	gib := map[string]protocol.MiB{
+		"T4": 16, "P100": 16, "V100": 16, "V100M16": 16, "V100M32": 32,
+		"A10": 24, "L4": 24, "RTX6000": 24, "A40": 48, "A100": 40, "A100-40": 40, "A100-80": 80,
+		"H100": 80, "H200": 141, "B200": 180,
+		"G2": 24, "G3": 40, // anonymous; as package power takes them, an A10 and an A100
+	}[model]
+	return cmp.Or(gib, 16) * 1024
+}

@@ -1,0 +1,278 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/generate"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// quantities of a signal, in the order in which they are read.
+var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.Marginal}
+
+// usualPUE is taken where no series and no constant is given: about what
+// operators report as the mean of large sites that are not new.
+const usualPUE = 1.2
+
+// grids give sites their signals.
+type grids struct {
+	s     spec
+	zones []trace.Zone
+}
+
+// open reads the window, if there is one, and makes its zones sites if the spec
+// has none.
+func (g *grids) open() error {
+	if g.s.Window == nil {
+		return nil
+	}
+	r, err := open(g.s.Window.File)
+	if err != nil {
+		return err
+	}
+	if g.zones, err = trace.Window(r, g.s.Window.File, g.s.Window.Fill); err != nil {
+		return err
+	}
+	if len(g.s.Sites) > 0 {
+		return nil
+	}
+	seen := make(map[string]string)
+	for _, z := range g.zones {
+		name := slug(z.Name)
+		if other, dup := seen[name]; dup || name == "" {
+			return fmt.Errorf("script: %s: zone %q makes no site name of its own (%q, as %q): rename it", g.s.Window.File, z.Name, name, other)
+		}
+		seen[name] = z.Name
+		g.s.Sites = append(g.s.Sites, siteSpec{Name: name, Zone: z.Name})
+	}
+	return nil
+}
+
+// sites adds the sites to the scenario, with signals and without nodes.
+func (g *grids) sites(out *Scenario) error {
+	average := false
+	for i, spec := range g.s.Sites {
+		site := Site{Name: spec.Name, Zone: spec.Zone, Signals: make(map[protocol.Quantity][]protocol.Point)}
+		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(1000 * v)) }
+		site.Host = Host{Idle: watts(spec.Host.Idle), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
+		if err := g.signals(out, i, spec, &site); err != nil {
+			return err
+		}
+		if err := g.forecasts(out, i, spec, &site); err != nil {
+			return err
+		}
+		average = average || spec.Region == nil
+		if out.Carbon == ByMarginal {
+			if more := site.Signals[trace.Marginal]; len(more) > 0 {
+				site.Signals[Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
+				delete(site.Forecasts, protocol.GridCarbon)
+				if said := site.Forecasts[trace.Marginal]; len(said) > 0 {
+					site.Forecasts[protocol.GridCarbon] = said
+				}
+			} else {
+				out.note("%s: no series of marginal intensity: its average one stands for it", site.Name)
+			}
+		}
+		if err := g.cover(out, i, site); err != nil {
+			return err
+		}
+		market, known := forecast.MarketOf(spec.Zone)
+		site.DayAhead = market.Ahead
+		if spec.DayAhead != nil {
+			site.DayAhead = *spec.DayAhead
+		} else if !known {
+			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
+		}
+		if err := spec.events(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
+			return err
+		}
+		out.Sites = append(out.Sites, site)
+	}
+	if average && out.Carbon == ByMarginal {
+		out.note("bids and the objective count carbon by marginal intensity: what one kWh more emits")
+	} else if average {
+		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
+	}
+	out.note("past the end of a site's signals their last day repeats, for jobs that run on")
+	return nil
+}
+
+// events fills in what goes wrong at a site. An outage that no job could meet, by a
+// slip of the year maybe, is none; start and end are zero where nobody knows them yet.
+func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) error {
+	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
+	site.IdleBid = spec.Bids.Idle
+	site.Bids = Bids{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
+	var last protocol.Time
+	for _, o := range spec.Outages {
+		from, err := time.Parse(time.RFC3339, o.From)
+		to, err2 := time.Parse(time.RFC3339, o.To)
+		switch x := (Outage{protocol.At(from), protocol.At(to)}); {
+		case err != nil || err2 != nil:
+			return at("from %q to %q: want dates that exist", o.From, o.To)
+		case x.From <= last || x.To <= x.From:
+			return at("from %q to %q: want an end after the start, and each outage after the one before", o.From, o.To)
+		case end != 0 && (x.To <= start || x.From >= end.Add(mostDays*day)):
+			return at("from %q to %q: want it while jobs run, which arrive from %v to %v", o.From, o.To, start, end)
+		default:
+			site.Outages, last = append(site.Outages, x), x.To
+		}
+	}
+	return nil
+}
+
+// signals fills in one site's series: its own files, its zone, its region.
+func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
+	at := func(format string, args ...any) error { return g.s.where("sites", i)(format, args...) }
+	if r := spec.Region; r != nil {
+		region := generate.Region{
+			Price: generate.Daily(r.Price), Carbon: generate.Daily(r.Carbon),
+			Match: r.Match, Peak: r.Peak, PUE: cmp.Or(spec.PUE, usualPUE),
+		}
+		from := out.Start.Add(-day)
+		hours := int(out.End.Add(day).Sub(from) / time.Hour)
+		site.Signals = region.Signals(out.Seed, spec.Name, from, hours)
+	} else if spec.Zone != "" && g.s.Window != nil {
+		k := slices.IndexFunc(g.zones, func(z trace.Zone) bool { return z.Name == spec.Zone })
+		if k < 0 {
+			return at("%s: no zone %q in %s: it has %s", spec.Name, spec.Zone, g.s.Window.File, names(g.zones))
+		}
+		g.zone(out, g.zones[k], site)
+	}
+	for _, q := range quantities {
+		if f := spec.Signals[q]; f != nil {
+			if err := series(out, f, q, site); err != nil {
+				return err
+			}
+		}
+	}
+	if len(site.Signals[protocol.GridPUE]) == 0 {
+		if spec.PUE == 0 {
+			out.note("%s: no series of PUE: taken as %.1f", site.Name, usualPUE)
+		}
+		site.Signals[protocol.GridPUE] = []protocol.Point{{
+			At:    site.Signals[protocol.GridPrice][0].At,
+			Value: int64(math.Round(1000 * cmp.Or(spec.PUE, usualPUE))),
+		}}
+	}
+	return nil
+}
+
+func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
+	site.Signals[protocol.GridPrice] = slices.Clone(z.Price)
+	site.Signals[protocol.GridCarbon] = slices.Clone(z.Carbon)
+	site.Signals[protocol.GridPUE] = slices.Clone(z.PUE)
+	if len(z.Marginal) > 0 {
+		site.Signals[trace.Marginal] = slices.Clone(z.Marginal)
+	}
+	if z.Passed > 0 {
+		out.note("%s: marginal intensity is given for %d of %d hours, and passed over", site.Name, z.Passed, len(z.Price))
+	}
+	if z.Persisted > 0 {
+		out.note("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
+	}
+	if z.Patched > 0 {
+		out.note("%s: %d prices are marked as filled by their source", site.Name, z.Patched)
+	}
+}
+
+// series reads one file of one quantity.
+func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error {
+	r, err := open(f.File)
+	if err != nil {
+		return err
+	}
+	points, filled, err := trace.Series(r, f.File, f.Column, q, f.Fill)
+	if err != nil {
+		return err
+	}
+	if filled > 0 {
+		out.note("%s: %d missing values of %s are as in the hour before", site.Name, filled, q)
+	}
+	site.Signals[q] = points
+	return nil
+}
+
+// forecasts reads what services said of the site's grid, of hours that the replay
+// shows: past the end of the signals their last day repeats, and nobody foretold that.
+func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
+	for _, q := range quantities {
+		f := spec.Forecasts[q]
+		if f == nil {
+			continue
+		}
+		at := g.s.where("sites", i, "forecasts", q)
+		facts := site.Signals[q]
+		if len(facts) < 2 { // none, or a constant
+			return at("%s: there is no series of %s to foretell: add one to its signals", site.Name, q)
+		}
+		r, err := open(f.File)
+		if err != nil {
+			return err
+		}
+		all, err := trace.Bulletins(r, f.File, f.Column, q)
+		if err != nil {
+			return err
+		}
+		said := within(all, facts[0].At, facts[len(facts)-1].At)
+		if n := len(said); n == 0 || last(said[n-1].Points) < out.Start {
+			return at("%s: %s foretells no %s after start, %v: it was said from %v to %v",
+				site.Name, f.File, q, out.Start, all[0].Issued, all[len(all)-1].Issued)
+		}
+		if site.Forecasts == nil {
+			site.Forecasts = make(map[protocol.Quantity][]forecast.Bulletin)
+		}
+		site.Forecasts[q] = said
+		out.note("%s: %s is foretold by a service %d times", site.Name, q, len(said))
+	}
+	return nil
+}
+
+// within returns the bulletins that speak of hours from first to final, without
+// what they say of later ones.
+func within(all []forecast.Bulletin, first, final protocol.Time) (said []forecast.Bulletin) {
+	for _, b := range all {
+		n := len(b.Points)
+		for n > 0 && b.Points[n-1].At > final {
+			n--
+		}
+		if n > 0 && last(b.Points[:n]) >= first {
+			said = append(said, forecast.Bulletin{Issued: b.Issued, Points: b.Points[:n]})
+		}
+	}
+	return said
+}
+
+// last returns the hour of the last point.
+func last(points []protocol.Point) protocol.Time { return points[len(points)-1].At }
+
+// cover sees that a site's series begin a day before Start and reach End.
+func (g *grids) cover(out *Scenario, i int, site Site) error {
+	for _, q := range append(slices.Clip(quantities), Average) { // which is accounted, too
+		points := site.Signals[q]
+		constant := q == protocol.GridPUE && g.s.Sites[i].Signals[q] == nil && len(points) == 1
+		if constant || (q == trace.Marginal || q == Average) && len(points) == 0 {
+			continue
+		}
+		first, end := points[0].At, last(points).Add(time.Hour)
+		if first > out.Start.Add(-day) || end < out.End {
+			return g.s.where("sites", i)("%s: %s is given for %v..%v: want it from %v (a day before start) to %v",
+				site.Name, q, first, end, out.Start.Add(-day), out.End)
+		}
+	}
+	return nil
+}
+
+func names(zones []trace.Zone) []string {
+	out := make([]string, len(zones))
+	for i, z := range zones {
+		out[i] = z.Name
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package spec
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	realdays "github.com/gridbid/gridbid/scenarios/real-days"
+	sixregions "github.com/gridbid/gridbid/scenarios/six-regions"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// Default is the scenario that is replayed when none is named.
+const Default = "six-regions"
+
+const fileName = "scenario.yaml"
+
+// Defaults of Options.
+const (
+	defaultData  = "../shared/data"
+	defaultJobs  = "workload/philly_2017.csv.gz"
+	defaultFleet = "workload/nodes_alibaba_gpu_v2023.csv"
+	defaultMax   = 2000
+)
+
+// List names the scenarios that ship in the binary: the default first, then the
+// recorded days.
+func List() []string {
+	out := []string{Default}
+	days, err := fs.Glob(realdays.Files, "*/"+fileName)
+	if err != nil {
+		return out
+	}
+	for _, d := range days {
+		out = append(out, "real-days/"+strings.TrimSuffix(d, "/"+fileName))
+	}
+	return out
+}
+
+// Shipped returns under which name of List a scenario ships that calls itself so.
+func Shipped(name string) (what string, ok bool) {
+	for _, what := range List() {
+		file, text, _, err := Source(what)
+		if err != nil {
+			continue
+		}
+		if s, err := parse(file, text); err == nil && s.Name == name {
+			return what, true
+		}
+	}
+	return "", false
+}
+
+// Source returns the text of a scenario and the folder that its relative paths
+// start from. What is a shipped name, a folder with a scenario.yaml or a file
+// of its own; a shipped name goes first.
+func Source(what string) (file string, text []byte, folder string, err error) {
+	if slices.Contains(List(), what) {
+		file = what + "/" + fileName
+		if what == Default {
+			text, err = sixregions.Files.ReadFile(fileName)
+		} else {
+			text, err = realdays.Files.ReadFile(strings.TrimPrefix(file, "real-days/"))
+		}
+		return file, text, ".", err
+	}
+	file = what
+	switch info, err := os.Stat(what); {
+	case err != nil:
+		return "", nil, "", fmt.Errorf("script: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
+	case info.IsDir():
+		file = filepath.Join(what, fileName)
+	case Table(what):
+		return "", nil, "", fmt.Errorf("script: %s is a table, and no scenario: give a window as --window FILE", what)
+	}
+	text, err = limited(file, mostPage)
+	return file, text, filepath.Dir(file), err
+}
+
+// Table reports whether a file is a table by its name, and no scenario.
+func Table(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
+
+// Check reads a scenario as Load does, but none of the data it names. Several
+// faults come as one error, a line for each.
+func Check(what string) error {
+	file, text, _, err := Source(what)
+	if err != nil {
+		return err
+	}
+	s, err := parse(file, text)
+	if err != nil {
+		return err
+	}
+	return s.times()
+}
+
+// times checks the dates that a scenario names.
+func (s spec) times() error {
+	var out Scenario
+	if s.Start != "" { // else it is the window's to say
+		if err := out.when(s, nil); err != nil {
+			return err
+		}
+	}
+	for i, site := range s.Sites {
+		if err := site.events(s.where("sites", i, "outages"), out.Start, out.End, new(Site)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Load reads the scenario of a name, folder or file (see Source) and all the
+// data that it names.
+func Load(what string, o Options) (Scenario, error) {
+	file, text, folder, err := Source(what)
+	if err != nil {
+		return Scenario{}, err
+	}
+	s, err := parse(file, text)
+	if err != nil {
+		return Scenario{}, err
+	}
+	l := library{data: o.data(), folder: folder}
+	return l.assemble(l.resolve(s), o)
+}
+
+// Window builds a scenario of o.Window without a file of its own: all its zones
+// are sites, and its middle day is the day of arrivals.
+func Window(o Options) (Scenario, error) {
+	if o.Window == "" {
+		return Scenario{}, fmt.Errorf("script: no window: name a CSV of hourly prices and carbon by zone")
+	}
+	base := strings.TrimSuffix(filepath.Base(o.Window), ".gz")
+	s := spec{
+		Name:  cmp.Or(slug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // of other letters than ours
+		About: "all zones of " + base + ", on its middle day",
+	}
+	s.where = func(...any) place {
+		return func(format string, args ...any) error {
+			return fmt.Errorf("script: "+format, args...)
+		}
+	}
+	s.Window = &windowSpec{}
+	s.Jobs.Trace, s.Nodes = "${data}/"+defaultJobs, &nodesSpec{File: "${data}/" + defaultFleet}
+	l := library{data: o.data(), folder: "."}
+	return l.assemble(l.resolve(s), o)
+}
+
+func (o Options) data() string {
+	if o.Data == "" {
+		return defaultData
+	}
+	return o.Data
+}
+
+// What Options may say at most.
+const (
+	mostKappa = 10_000      // dollars per tonne
+	mostJobs  = 200_000     // as a scenario
+	mostFrom  = 315_360_000 // seconds, as a scenario
+)
+
+// check says what of o cannot be, or would do nothing to s.
+func (o Options) check(s spec) error {
+	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
+	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
+	switch k, from, scale := o.Kappa, o.JobsFrom, o.FleetScale; {
+	case k != nil && !(*k >= 0 && *k <= mostKappa):
+		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, mostKappa)
+	case o.MaxJobs < 0 || o.MaxJobs > mostJobs:
+		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for what the scenario says", o.MaxJobs, mostJobs)
+	case from != nil && (*from < 0 || *from > mostFrom):
+		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, mostFrom)
+	case from != nil && ownJobs:
+		return fmt.Errorf("jobs-from %d: %s invents its jobs; name a trace with it", *from, s.Name)
+	case !(scale >= 0 && scale <= 1):
+		return fmt.Errorf("fleet-scale %g: want a fraction of the nodes, above 0 and up to 1", scale)
+	case o.Fill && o.Window == "" && s.Window == nil:
+		return fmt.Errorf("fill: %s has no window that it would fill", s.Name)
+	case (o.Fleet != "" || scale > 0) && ownFleets:
+		return fmt.Errorf("fleet, fleet-scale: the sites of %s have fleets of their own", s.Name)
+	}
+	return nil
+}
+
+// apply puts what the command line says in place of what the scenario says.
+// Paths of a command line are as they are.
+func (o Options) apply(s spec) spec {
+	if o.Seed != nil {
+		s.Seed = o.Seed
+	}
+	if o.Window != "" {
+		s.Window = &windowSpec{File: o.Window}
+	}
+	if o.Fill {
+		s.Window = &windowSpec{File: s.Window.File, Fill: trace.Persist}
+	}
+	if o.Jobs != "" {
+		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil
+	}
+	if o.Carbon != "" {
+		s.Carbon = o.Carbon
+	}
+	if o.Kappa != nil {
+		s.Weights.Kappa = o.Kappa
+	}
+	if o.JobsFrom != nil {
+		s.Jobs.From = o.JobsFrom
+	}
+	if o.MaxJobs > 0 && s.Jobs.Count > 0 {
+		s.Jobs.Count = min(s.Jobs.Count, o.MaxJobs)
+	} else if o.MaxJobs > 0 {
+		s.Jobs.Max = o.MaxJobs
+	}
+	if o.Fleet != "" {
+		s.Nodes = &nodesSpec{File: o.Fleet}
+	}
+	if o.FleetScale > 0 && s.Nodes != nil {
+		s.Nodes = &nodesSpec{File: s.Nodes.File, Scale: fleetPart(o.FleetScale)}
+	}
+	return s
+}
+
+// A library finds the files that a scenario names.
+type library struct{ data, folder string }
+
+// resolve turns the paths of a scenario file into paths from here.
+func (l library) resolve(s spec) spec {
+	path := func(p *string) {
+		switch {
+		case strings.HasPrefix(*p, "${data}"):
+			*p = filepath.Join(l.data, strings.TrimPrefix(*p, "${data}"))
+		case *p != "" && !filepath.IsAbs(*p):
+			*p = filepath.Join(l.folder, *p)
+		}
+	}
+	if s.Window != nil {
+		path(&s.Window.File)
+	}
+	if s.Nodes != nil {
+		path(&s.Nodes.File)
+	}
+	path(&s.Jobs.Trace)
+	for _, site := range s.Sites {
+		for _, q := range quantities {
+			for _, series := range []*seriesSpec{site.Signals[q], site.Forecasts[q]} {
+				if series != nil {
+					path(&series.File)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// mostFile bounds an input file, packed as it lies.
+const mostFile = 256 << 20
+
+// open reads a whole file, so that nothing changes under the reader.
+func open(path string) (io.Reader, error) {
+	text, err := limited(path, mostFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("script: %s: no such file: put it there, or say which folder has it (--data DIR, data of simulate, or GRIDBID_DATA)", path)
+	}
+	return bytes.NewReader(text), err
+}
+
+func limited(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("script: %w", err)
+	case int64(len(text)) > most:
+		return nil, fmt.Errorf("script: %s: over %d bytes: cut the file", path, most)
+	}
+	return text, nil
+}

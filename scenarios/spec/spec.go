@@ -1,0 +1,205 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/trace"
+)
+
+// A spec is a scenario.yaml in its own words: see schema.json.
+type spec struct {
+	Name     string             `yaml:"name"`
+	About    string             `yaml:"about"`
+	Seed     *uint64            `yaml:"seed"`
+	Start    string             `yaml:"start"`
+	End      string             `yaml:"end"`
+	Window   *windowSpec        `yaml:"window"`
+	Sites    []siteSpec         `yaml:"sites"`
+	Nodes    *nodesSpec         `yaml:"nodes"`
+	Jobs     jobsSpec           `yaml:"jobs"`
+	Policies []string           `yaml:"policies"`
+	Weights  weightsSpec        `yaml:"weights"`
+	Carbon   string             `yaml:"carbon"`
+	where    func(...any) place // of a fault, by path
+}
+
+// A place builds an error where a fault is.
+type place func(format string, args ...any) error
+
+type windowSpec struct {
+	File string     `yaml:"file"`
+	Fill trace.Fill `yaml:"fill"`
+}
+
+type nodesSpec struct {
+	File  string    `yaml:"file"`
+	Scale fleetPart `yaml:"scale"`
+}
+
+// A fleetPart is the fraction of nodes kept; 0 is auto.
+type fleetPart float64
+
+// UnmarshalYAML reads "auto" as 0.
+func (s *fleetPart) UnmarshalYAML(read func(any) error) error {
+	var word string
+	if read(&word) == nil && word == "auto" {
+		*s = 0
+		return nil
+	}
+	return read((*float64)(s))
+}
+
+type jobsSpec struct {
+	Trace      string   `yaml:"trace"`
+	From       *int64   `yaml:"from"`
+	Max        int      `yaml:"max"`
+	Count      int      `yaml:"count"`
+	Deferrable *float64 `yaml:"deferrable"`
+	Resident   *float64 `yaml:"resident"`
+	Input      *float64 `yaml:"input"`
+	Pausable   *float64 `yaml:"pausable"`
+}
+
+type weightsSpec struct {
+	Kappa *float64 `yaml:"kappa"`
+	Delay *float64 `yaml:"delay"`
+	Late  *float64 `yaml:"late"`
+}
+
+type siteSpec struct {
+	Name      string                            `yaml:"name"`
+	Zone      string                            `yaml:"zone"`
+	DayAhead  *bool                             `yaml:"day_ahead"`
+	PUE       float64                           `yaml:"pue"`
+	Region    *regionSpec                       `yaml:"region"`
+	Signals   map[protocol.Quantity]*seriesSpec `yaml:"signals"`
+	Forecasts map[protocol.Quantity]*seriesSpec `yaml:"forecasts"`
+	Host      hostSpec                          `yaml:"host"`
+	Fleet     []rackSpec                        `yaml:"fleet"`
+	Outages   []outageSpec                      `yaml:"outages"`
+	Bids      bidsSpec                          `yaml:"bids"`
+}
+
+type outageSpec struct {
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+}
+
+type bidsSpec struct {
+	Price  float64 `yaml:"price"`
+	Energy float64 `yaml:"energy"`
+	Idle   bool    `yaml:"idle"`
+}
+
+type seriesSpec struct {
+	File   string     `yaml:"file"`
+	Column string     `yaml:"column"`
+	Fill   trace.Fill `yaml:"fill"`
+}
+
+type dailySpec struct {
+	Mean  float64 `yaml:"mean"`
+	Swing float64 `yaml:"swing"`
+}
+
+type regionSpec struct {
+	Price  dailySpec `yaml:"price"`
+	Carbon dailySpec `yaml:"carbon"`
+	Match  float64   `yaml:"match"`
+	Peak   int       `yaml:"peak"`
+}
+
+type hostSpec struct {
+	Idle   float64 `yaml:"idle"`
+	Asleep float64 `yaml:"asleep"`
+	Core   float64 `yaml:"core"`
+}
+
+type rackSpec struct {
+	Count     int     `yaml:"count"`
+	CPU       float64 `yaml:"cpu"`
+	Memory    int64   `yaml:"memory"`
+	GPUs      int     `yaml:"gpus"`
+	Model     string  `yaml:"model"`
+	GPUMemory int64   `yaml:"gpu_memory"`
+}
+
+// parse reads a scenario.yaml and checks what the schema cannot say.
+func parse(file string, text []byte) (spec, error) {
+	p, err := kind.Read(file, text)
+	if err != nil {
+		return spec{}, err
+	}
+	var s spec
+	if err := p.Decode(&s); err != nil {
+		return spec{}, err
+	}
+	s.where = func(path ...any) place {
+		words := make([]string, len(path))
+		for i, w := range path {
+			words[i] = fmt.Sprint(w)
+		}
+		return func(format string, args ...any) error { return p.Fault(words, format, args...) }
+	}
+	return s, s.check()
+}
+
+// mostNodes is how many nodes a scenario has at most, as a list of them.
+const mostNodes = 200_000
+
+// check holds what needs more than one key to see.
+func (s *spec) check() error {
+	at := s.where
+	switch {
+	case (s.Jobs.Trace == "") == (s.Jobs.Count == 0):
+		return at("jobs")("want either trace or count")
+	case s.Jobs.Count != 0 && (s.Jobs.From != nil || s.Jobs.Max != 0):
+		return at("jobs")("from and max belong to a trace: drop them")
+	case s.Window == nil && len(s.Sites) == 0:
+		return at()("no sites: name some, or a window whose zones are the sites")
+	case s.Window == nil && s.Start == "":
+		return at()("lacks start: add it, or a window")
+	}
+	seen, nodes := make(map[string]bool), 0
+	for i, site := range s.Sites {
+		for _, rack := range site.Fleet {
+			if nodes += rack.Count; nodes > mostNodes {
+				return at("sites", i, "fleet")("over %d nodes in all: want fewer", mostNodes)
+			}
+		}
+		if seen[site.Name] {
+			return at("sites", i, "name")("%s stands twice: sites need names of their own", site.Name)
+		}
+		seen[site.Name] = true
+		if err := s.checkSite(i, site); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *spec) checkSite(i int, site siteSpec) error {
+	at := s.where
+	own := site.Signals[protocol.GridPrice] != nil && site.Signals[protocol.GridCarbon] != nil
+	switch {
+	case site.Region != nil && site.Zone != "" && s.Window != nil:
+		return at("sites", i)("both region and zone: drop one")
+	case site.Region == nil && !own && s.Window == nil:
+		return at("sites", i)("%s has no grid: give it a region, signals for price and carbon, or the scenario a window", site.Name)
+	case site.Region == nil && !own && site.Zone == "":
+		return at("sites", i)("%s has no zone of the window: add it", site.Name)
+	case len(site.Fleet) == 0 && s.Nodes == nil:
+		return at("sites", i)("%s has no fleet: add one, or the scenario a list of nodes", site.Name)
+	}
+	for k, rack := range site.Fleet {
+		if (rack.GPUs > 0) != (rack.Model != "") {
+			return at("sites", i, "fleet", k)("gpus and model go together: give both or neither")
+		}
+		if _, known := power.Default().Lookup(rack.Model); !known && rack.Model != "" {
+			return at("sites", i, "fleet", k, "model")("%s", unknown(rack.Model))
+		}
+	}
+	return nil
+}
