@@ -2,10 +2,7 @@
 # ~/.cache, so that only the first run pays for it.
 KUBETEST ?= .
 
-# Images bear the chart's version unless told otherwise.
-IMAGE_VERSION ?= $(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/chart/Chart.yaml)
-
-.PHONY: kube-plane test-kube test-kueue bench-kube test-chart images example-federation
+.PHONY: kube-plane test-kube test-kueue bench-kube test-chart example-federation
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
@@ -23,17 +20,9 @@ test-kueue:
 bench-kube:
 	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
 
-## test-chart: hold chart, images and container file to what they promise, with Helm's own code (CONTAINERS=1 also builds the latter)
+## test-chart: check the chart, its rights and the container file, with Helm's own code (CONTAINERS=1 also builds the latter)
 test-chart:
 	cd deploy/charttest && $(GO) test -count=1 ./...
-	cd deploy/images && $(GO) test -count=1 ./...
-
-## images: container images as archives in bin/images, without a daemon or a registry (needs a C compiler, and glibc)
-images:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/coordinator ./cmd/gridbid
-	CGO_ENABLED=1 $(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/cluster-agent
-	$(GO) -C deploy/images build -o ../../bin/lay .
-	bin/lay -version $(IMAGE_VERSION) -revision $$(git rev-parse HEAD)
 
 ## example-federation: three clusters and a market over them, from deploy/examples; EXAMPLE_HOLD=10m keeps it up
 example-federation:
