@@ -1,5 +1,7 @@
 package protocol
 
+//lint:file-ignore U1000 msgpack reads the field _msgpack by reflection: a struct with it is written as an array.
+
 import "time"
 
 // What is said about a job. The package comment tells who says which to whom.

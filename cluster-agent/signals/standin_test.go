@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -345,7 +346,7 @@ func zipped(text string) string {
 	if err == nil {
 		_, err = w.Write([]byte(text))
 	}
-	if err = z.Close(); err != nil {
+	if err = errors.Join(err, z.Close()); err != nil {
 		panic(err)
 	}
 	return b.String()

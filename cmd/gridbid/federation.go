@@ -78,8 +78,7 @@ func (f *federationFlags) print(cmd *cobra.Command, c federationChange) error {
 
 // change opens the federation for one command alone.
 func (f *federationFlags) change(do func(*federation.Federation) error) error {
-	fed, err := federation.Open(f.dir)
-	if err != nil {
+	if _, err := federation.Open(f.dir); err != nil { // a wrong folder is bad input, not a failed lock
 		return badInput{err}
 	}
 	release, err := federation.Lock(f.dir)
@@ -87,7 +86,8 @@ func (f *federationFlags) change(do func(*federation.Federation) error) error {
 		return err
 	}
 	defer release()
-	if fed, err = federation.Open(f.dir); err != nil { // it may have changed before we had the lock
+	fed, err := federation.Open(f.dir) // it may have changed before we had the lock
+	if err != nil {
 		return badInput{err}
 	}
 	if err := fed.Settle(); err != nil {

@@ -104,7 +104,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		t.Errorf("a wrong file: %v", err)
 	}
 	write("gpus: 1\nrun: 100h\n")
-	if text, err = gridbid("submit", "-f", job, "--id", "long"); err != nil {
+	if _, err = gridbid("submit", "-f", job, "--id", "long"); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"submit", "-f", job, "--id", "a b"}, {"submit", "-f", job, "--id", "oslo/7"}, {"jobs", "--state", "running"}} {

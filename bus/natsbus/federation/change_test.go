@@ -191,6 +191,7 @@ func TestFilesAreTheirOwnersAloneAndNotWrittenOver(t *testing.T) {
 	s := newStage(t)
 	files := 0
 	s.must(filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		s.must(err)
 		info, err := d.Info()
 		s.must(err)
 		if info.Mode().Perm()&0o077 != 0 && !strings.Contains(path, "store") {

@@ -109,7 +109,7 @@ func owned(w *workload, manager string) (map[string]any, error) {
 			continue
 		}
 		var fields map[string]any
-		if err := json.Unmarshal(m.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return nil, fmt.Errorf("its managed fields: %w", err)
 		}
 		under, _ := fields["f:status"].(map[string]any)

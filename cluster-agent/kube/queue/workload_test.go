@@ -64,7 +64,7 @@ func TestOnlyWhatIsAppliedToTheStatusIsOwned(t *testing.T) {
 	}
 	w.object = map[string]any{"status": status}
 	entry := func(manager string, op metav1.ManagedFieldsOperationType, sub, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, Subresource: sub, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, Subresource: sub, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	w.ManagedFields = []metav1.ManagedFieldsEntry{
 		entry("other", metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:other":{}}}`),
@@ -74,7 +74,7 @@ func TestOnlyWhatIsAppliedToTheStatusIsOwned(t *testing.T) {
 	if got, err := owned(w, kueueOwns); err != nil || !reflect.DeepEqual(got, map[string]any{"admission": map[string]any{"clusterQueue": "gpus"}}) {
 		t.Errorf("owns %v, %v", got, err)
 	}
-	w.ManagedFields[2].FieldsV1.Raw = []byte("{")
+	w.ManagedFields[2].FieldsV1.SetRawString("{")
 	if _, err := owned(w, kueueOwns); err == nil {
 		t.Error("fields that cannot be read are taken for none")
 	}
