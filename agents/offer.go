@@ -33,7 +33,9 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	}
 	o.Room = a.fleet.Room(now, slot, slots)
 	o.Idle, o.Useless = a.fleet.Idle()
-	return a.say(now, protocol.Coordinator, o)
+	said := a.say(now, protocol.Coordinator, o)
+	said[0].Body = thinToMaxBytes(said[0], c.MaxBytes)
+	return said
 }
 
 // look brings the outlook up to now. It changes with the hour and with what the

@@ -19,6 +19,8 @@ type (
 		Jobs   []Job   `msgpack:"j"`
 		Terms  Weights `msgpack:"w"`            // what an option is judged by
 		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
+		// MaxBytes is the most that the encoded Offer may have, as EncodedSize counts; 0: MaxMessage.
+		MaxBytes int `msgpack:"mb,omitempty"`
 	}
 
 	// Offer answers a Call: one row for each of its jobs, and the site's state.

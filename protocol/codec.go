@@ -97,18 +97,46 @@ func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 
 // AppendEncode appends m, as it travels, to dst. On an error it returns dst.
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
+	s := writers.Get().(*scribe)
+	defer writers.Put(s)
+	if err := s.encode(m); err != nil {
+		return dst, err
+	}
+	size := len(s.data)
+	if size > MaxMessage {
+		s.data = nil // not worth keeping
+		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.Kind(), size, MaxMessage)
+	}
+	return append(slices.Grow(dst, size), s.data...), nil
+}
+
+// EncodedSize returns how many bytes m takes as it travels, also where that is over
+// MaxMessage. It takes as long as Encode.
+func EncodedSize(m Message) (int, error) {
+	s := writers.Get().(*scribe)
+	defer writers.Put(s)
+	if err := s.encode(m); err != nil {
+		return 0, err
+	}
+	size := len(s.data)
+	if size > MaxMessage {
+		s.data = nil // not worth keeping
+	}
+	return size, nil
+}
+
+// encode writes m into s.data.
+func (s *scribe) encode(m Message) error {
 	body := reflect.ValueOf(m.Body)
 	switch {
 	case m.Body == nil:
-		return dst, errors.New("protocol: encode: no body")
+		return errors.New("protocol: encode: no body")
 	case body.Kind() != reflect.Struct:
-		return dst, fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
+		return fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
 	}
 	if err := m.check(); err != nil {
-		return dst, fmt.Errorf("protocol: encode: %w", err)
+		return fmt.Errorf("protocol: encode: %w", err)
 	}
-	s := writers.Get().(*scribe)
-	defer writers.Put(s)
 	s.data, s.err = s.data[:0], nil
 	s.envelope(m)
 	addressable := reflect.New(body.Type()).Elem()
@@ -118,14 +146,9 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 		err = s.err
 	}
 	if err != nil {
-		return dst, fmt.Errorf("protocol: encode %s: %w", m.Kind(), err)
+		return fmt.Errorf("protocol: encode %s: %w", m.Kind(), err)
 	}
-	size := len(s.data)
-	if size > MaxMessage {
-		s.data = nil // not worth keeping
-		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.Kind(), size, MaxMessage)
-	}
-	return append(slices.Grow(dst, size), s.data...), nil
+	return nil
 }
 
 // envelope writes all of m but its body.

@@ -2,6 +2,7 @@
 package bustest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func Test(t *testing.T, hub bus.Hub) {
 		{"ten thousand messages keep their order", testOrder},
 		{"many speak at once and each keeps its order", testSpeakers},
 		{"a message said twice is the same message", testTwice},
-		{"a message of megabytes arrives whole", testBig},
+		{"an offer of megabytes arrives byte for byte", testBig},
 		{"a party speaks in no other name", testOtherName},
 		{"names that no subject can hold are refused", testNames},
 		{"what was said before the port closed arrives", testLastWords},
@@ -205,16 +206,38 @@ func testTwice(t *testing.T, hub bus.Hub) {
 	}
 }
 
+// bigOffer returns an offer of some 5 MB, all of it options.
+func bigOffer() protocol.Offer {
+	o := protocol.Offer{Round: 1, Jobs: make([]protocol.Menu, 1000)}
+	for i := range o.Jobs {
+		o.Jobs[i].Job = protocol.JobID(fmt.Sprint("job-", i))
+		for k := range protocol.Time(100) {
+			start := protocol.Time(1_650_000_000_000) + k*900_000
+			o.Jobs[i].Options = append(o.Jobs[i].Options, protocol.Option{
+				Start: start, Finish: start + 3_600_000, Model: "V100", Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6 + protocol.Microdollars(i), Score: 500,
+			})
+		}
+	}
+	return o
+}
+
 func testBig(t *testing.T, hub bus.Hub) {
 	a, b := join(t, hub, oslo), join(t, hub, lyon)
-	big := protocol.Offer{Round: 1, Jobs: make([]protocol.Menu, 64)}
-	for i := range big.Jobs {
-		big.Jobs[i] = protocol.Menu{Job: "j", Why: protocol.Reason{Code: protocol.NoRoom, Note: strings.Repeat("no", 32_000)}}
+	big := a.mouth.Say(1, lyon, bigOffer())
+	want, err := protocol.Encode(big)
+	if err != nil {
+		t.Fatal(err)
 	}
-	a.say(a.mouth.Say(1, lyon, big), a.word(lyon, "end"))
-	got := b.next().Body.(protocol.Offer)
-	if len(got.Jobs) != 64 || len(got.Jobs[63].Why.Note) != 64_000 {
-		t.Errorf("heard %d jobs of a message of 4 MB", len(got.Jobs))
+	if len(want) < 4<<20 {
+		t.Fatalf("the offer has %d bytes; want megabytes", len(want))
+	}
+	a.say(big, a.word(lyon, "end"))
+	got, err := protocol.Encode(b.next())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("an offer of %d bytes was heard as another of %d", len(want), len(got))
 	}
 	b.wants("end")
 }

@@ -96,6 +96,9 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 	return b, nil
 }
 
+// MaxPayload returns how many bytes of one message the server takes.
+func (b *Books) MaxPayload() int { return int(b.conn.MaxPayload()) }
+
 func (b *Books) open(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()

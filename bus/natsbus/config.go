@@ -14,11 +14,17 @@ var accessSchema []byte
 var accessFile = yamlschema.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
 
 // An AccessFile is what `gridbid federation` writes for a party: an Access, and
-// for a coordinator in how many copies its books are kept.
+// for a coordinator in how many copies its books are kept and how many bytes the hub
+// takes of a site in one message; 0 is not known.
 type AccessFile struct {
-	Access   `yaml:",inline"`
-	Replicas int `yaml:"replicas"`
+	Access      `yaml:",inline"`
+	Replicas    int `yaml:"replicas"`
+	SitePayload int `yaml:"site_payload"`
 }
+
+// DefaultSitePayload is how many bytes the hub of a federation takes of a site in one
+// message, unless its operator decides otherwise.
+const DefaultSitePayload = 512 << 10
 
 // ReadAccess reads such a file, and checks it: its names are relative to it.
 func ReadAccess(file string) (AccessFile, error) {

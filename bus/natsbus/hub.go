@@ -25,10 +25,6 @@ type Hub struct {
 	// of them together. Set them before the first Join.
 	Limits *Limits
 
-	// Longest is how many bytes of an offer others hear; 0: as many as the server
-	// takes. A longer one is said with fewer options. Set it before the first Join.
-	Longest int
-
 	// Tracer is shown what is said and heard, with the headers that it travels
 	// under; nil is none. Set it before the first Join.
 	Tracer Tracer
@@ -156,6 +152,23 @@ func refused(err error) error {
 // harmless reports whether an error of a connection is about headers that cannot be
 // read. Their message is heard without them, and whoever speaks may send such.
 func harmless(err error) bool { return errors.Is(err, nats.ErrBadHeaderMsg) }
+
+// MaxMessageBytes returns how long an encoded message may be for the hub's parties to
+// hear it from speakers whose servers take messages of some sizes, in bytes: as long as
+// the least of those and Limits.Size allow, with room for the headers of a trace. A size
+// of 0 is not known.
+func (h *Hub) MaxMessageBytes(payloads ...int) int {
+	most := protocol.MaxMessage
+	if h.Limits != nil {
+		most = min(most, h.Limits.Size)
+	}
+	for _, n := range payloads {
+		if n > 0 {
+			most = min(most, n)
+		}
+	}
+	return most - mostHeader
+}
 
 // Ready says that no party is joined, or nil.
 func (h *Hub) Ready() error {

@@ -143,7 +143,7 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 		default:
 		}
 		var err error
-		if p.buf, err = p.encode(m); err != nil {
+		if p.buf, err = protocol.AppendEncode(p.buf[:0], m); err != nil {
 			return err
 		}
 		msg := &nats.Msg{Subject: subject(m), Data: p.buf}
@@ -153,7 +153,7 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 		}
 		if err := p.conn.PublishMsg(msg); err != nil {
 			if errors.Is(err, nats.ErrMaxPayload) {
-				err = fmt.Errorf("%w: %d bytes; the server takes %d, raise its max_payload", err, len(p.buf), p.conn.MaxPayload())
+				err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or say less (an offer: by a lower MaxBytes of the call)", err, weight(msg), p.conn.MaxPayload())
 			}
 			return fmt.Errorf("natsbus: %s says %s to %q: %w", p.who, m.Kind(), m.To, err)
 		}

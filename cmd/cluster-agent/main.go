@@ -147,7 +147,7 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hub.Log, hub.Longest = s.log, natsbus.SiteLimits().Size
+	hub.Log = s.log
 	tele, err := telemetry.New(ctx, telemetry.Config{Who: protocol.Agent(s.config.Site), Endpoint: s.config.Traces.Endpoint, Ratio: s.config.Traces.Ratio, Log: s.log})
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func (s setup) serve(ctx context.Context) error {
 	rules := s.config.market()
 	rules.Advice = s.advice
 	return leader.Run(ctx, leader.Config{
-		Hub: hub, Market: rules, Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+		Hub: hub, Market: rules, SitePayload: cmp.Or(s.access.SitePayload, natsbus.DefaultSitePayload), Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
 		Books: eventlog.Config{Replicas: s.access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.log},
 		Desk:  d, Log: s.log, Scribe: n, Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
 	})

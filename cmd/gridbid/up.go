@@ -383,7 +383,6 @@ func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, 
 		return nil, nil, badInput{err}
 	}
 	hub := u.server.More()
-	hub.Longest = natsbus.SiteLimits().Size
 	tele.Watch(hub)
 	u.all.Go(func() {
 		<-ctx.Done()

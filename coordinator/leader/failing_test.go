@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/eventlog"
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/api"
@@ -20,11 +21,14 @@ import (
 )
 
 // A counter is a scribe that counts what it is handed.
-type counter struct{ restored, begun int }
+type counter struct {
+	restored, begun int
+	rules           market.Config // of the last life
+}
 
 func (c *counter) Restored(protocol.Message) { c.restored++ }
-func (c *counter) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error {
-	c.begun++
+func (c *counter) Begin(_ protocol.Time, _ uint32, _ []protocol.Step, rules market.Config) error {
+	c.begun, c.rules = c.begun+1, rules
 	return nil
 }
 func (c *counter) Took(protocol.Time, *protocol.Message) {}
@@ -186,4 +190,48 @@ func look(front *api.Desk, path string) (code int, text string) {
 	w := httptest.NewRecorder()
 	front.Handler().ServeHTTP(w, r)
 	return w.Code, w.Body.String()
+}
+
+// A coordinator asks for offers that are heard: no longer than the server takes of a
+// site, nor than it hears itself, unless its market was told otherwise.
+func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
+	const headers = 4 << 10 // of a trace
+	for _, tc := range []struct {
+		name           string
+		limits         *natsbus.Limits
+		payload, given int
+		want           int
+	}{
+		{"what the server takes", nil, 0, 0, protocol.MaxMessage - headers},
+		{"what it takes of a site", natsbus.SiteLimits(), natsbus.DefaultSitePayload, 0, 512<<10 - headers},
+		{"what the coordinator hears", natsbus.SiteLimits(), 4 << 20, 0, 1<<20 - headers},
+		{"what the market was told", natsbus.SiteLimits(), 0, 70_000, 70_000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(srv.Close)
+			srv.Limits = tc.limits
+			ctx, cancel := context.WithCancel(t.Context())
+			scribe, done, begun := new(counter), make(chan error, 1), make(chan bool, 1)
+			d := api.New()
+			go func() {
+				done <- leader.Run(ctx, leader.Config{
+					Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe, SitePayload: tc.payload,
+					Books: eventlog.Config{Lease: held}, Desk: d, Log: slog.New(slog.DiscardHandler), Market: market.Config{MaxOfferBytes: tc.given},
+					Judge: func(context.Context, bus.Port, uint32) error { begun <- true; return nil },
+				})
+			}()
+			<-begun
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if got := scribe.rules.MaxOfferBytes; got != tc.want {
+				t.Errorf("offers of %d bytes are asked for; want %d", got, tc.want)
+			}
+		})
+	}
 }

@@ -25,9 +25,12 @@ import (
 // Config is one coordinator.
 type Config struct {
 	Hub    *natsbus.Hub
-	Market market.Config
+	Market market.Config       // its MaxOfferBytes, if 0, is set by what connections carry
 	Rule   func() auction.Rule // a new one for each term
 	Books  eventlog.Config
+	// SitePayload is how many bytes the server takes of a site in one message; 0: as
+	// many as of this coordinator.
+	SitePayload int
 	// Tail is how many entries the books may have that no summary covers before
 	// the next is made; default 20,000, which are read in about a second.
 	Tail  uint64
@@ -109,6 +112,9 @@ func term(outer context.Context, cfg Config) error {
 		return err
 	}
 	defer b.Close()
+	if cfg.Market.MaxOfferBytes == 0 {
+		cfg.Market.MaxOfferBytes = cfg.Hub.MaxMessageBytes(b.MaxPayload(), cfg.SitePayload)
+	}
 	m := market.New(cfg.Market, cfg.Rule())
 	cfg.Desk.Clear()
 	var facts []protocol.Message

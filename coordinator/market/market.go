@@ -33,9 +33,13 @@ type Config struct {
 	Lease  time.Duration // in which an award must be accepted; default 10s
 	Replan time.Duration // between rounds of all waiting jobs; default 30m
 	Most   int           // jobs in one call; default 4096
-	Terms  protocol.Weights
-	Pay    accounts.Rule
-	Advice Advice
+	// MaxOfferBytes is the most bytes that an encoded offer may have, which each call
+	// tells the sites: see protocol.Call. It is the least that any site's connection
+	// carries, trace headers apart. 0: no limit but protocol.MaxMessage.
+	MaxOfferBytes int
+	Terms         protocol.Weights
+	Pay           accounts.Rule
+	Advice        Advice
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
 	Patience time.Duration

@@ -70,7 +70,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 	}
 	k.round = r
 	k.rounds++
-	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow()}
+	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow(), MaxBytes: k.cfg.MaxOfferBytes}
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i

@@ -35,15 +35,16 @@ func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOpti
 		}
 		seed = filepath.Base(file)
 	}
-	replicas := 0
+	replicas, payload := 0, 0
 	if m.Name == CoordinatorName || m.Name == StandbyName {
-		replicas = f.Replicas()
+		replicas, payload = f.Replicas(), f.Setup.Limits.Payload
 	}
 	access := func(name, url string) error {
 		data, err := write("nats", struct {
 			Who, URL, Seed string
 			Replicas       int
-		}{m.Name, url, seed, replicas})
+			SitePayload    int
+		}{m.Name, url, seed, replicas, payload})
 		if err != nil {
 			return err
 		}

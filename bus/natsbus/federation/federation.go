@@ -42,7 +42,7 @@ func (s Setup) withDefaults() Setup {
 		def int
 	}{
 		{&s.Port, 4222}, {&s.LeafPort, 7422}, {&s.Route, 6222},
-		{&s.Limits.Payload, 512 << 10}, {&s.Limits.Connections, 8}, {&s.Limits.Subscriptions, 256}, {&s.Limits.Leaves, 2},
+		{&s.Limits.Payload, natsbus.DefaultSitePayload}, {&s.Limits.Connections, 8}, {&s.Limits.Subscriptions, 256}, {&s.Limits.Leaves, 2},
 	} {
 		if *d.v == 0 {
 			*d.v = d.def

@@ -1,63 +1,73 @@
 package federation_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A site of many GPU models has more to offer for a full round than it may say at once. It
-// says the soonest and some of the others of each job, as one that is not heard wins nothing.
-func TestASiteOfManyModelsIsHeardInFullRounds(t *testing.T) {
-	for _, topology := range []string{"one server", "leaves", "others hear less"} {
+// bigOffer is an offer of so many options for each of 600 jobs.
+func bigOffer(options int) protocol.Message {
+	offer := protocol.Offer{Round: 1}
+	for i := range 600 {
+		menu := protocol.Menu{Job: protocol.JobID(fmt.Sprint("tenant/experiment-", i))}
+		for k := range options {
+			at := protocol.At(now).Add(time.Duration(k) * time.Hour)
+			menu.Options = append(menu.Options, protocol.Option{
+				Start: at, Finish: at.Add(time.Hour), Model: fmt.Sprint("MODEL-", k%6), Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6, Transfer: 1e4, Fragment: 500, Score: 500, Awake: 1e4})
+		}
+		offer.Jobs = append(offer.Jobs, menu)
+	}
+	return protocol.Message{Version: protocol.Current, From: oslo, Seq: uint64(5000 + options), To: protocol.Coordinator, Body: offer}
+}
+
+// A site's offer that is as long as the coordinator asks for at most is heard as it was
+// said. One that is longer than the hub takes is refused where it is said, with its
+// size and the limit, and nothing of it is heard.
+func TestAnOfferIsHeardAsItWasSaidOrRefused(t *testing.T) {
+	for _, topology := range []string{"one server", "leaves"} {
 		t.Run(topology, func(t *testing.T) {
 			s := newStage(t)
-			hub, most := s.open("oslo"), 512<<10
+			s.hub.Limits = natsbus.SiteLimits()
+			hub := s.open("oslo")
 			var site bus.Hub = hub
-			switch topology {
-			case "leaves":
+			if topology == "leaves" {
 				site = s.leaf("oslo")
-			case "others hear less":
-				most = 200 << 10
-				hub.Longest = most
 			}
 			coordinator, agent := s.join(s.hub, protocol.Coordinator), s.join(site, oslo)
 			s.settle(coordinator, agent, oslo)
-			offer := protocol.Offer{Round: 1}
-			start := protocol.At(now)
-			for i := range 600 {
-				id := protocol.JobID(fmt.Sprint("tenant/experiment-", i))
-				menu := protocol.Menu{Job: id}
-				for k := range 24 {
-					at := start.Add(time.Duration(k) * time.Hour)
-					menu.Options = append(menu.Options, protocol.Option{
-						Start: at, Finish: at.Add(time.Hour), Model: fmt.Sprint("MODEL-", k%6), Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6, Transfer: 1e4, Fragment: 500, Score: 500, Awake: 1e4})
-				}
-				offer.Jobs = append(offer.Jobs, menu)
+			most := s.hub.MaxMessageBytes(natsbus.DefaultSitePayload)
+			said := bigOffer(1)
+			for n := 2; len(encode(t, bigOffer(n))) <= most; n++ {
+				said = bigOffer(n)
 			}
-			s.say(agent, protocol.Message{Version: protocol.Current, From: oslo, Seq: 5000, To: protocol.Coordinator, Body: offer})
-			var got protocol.Offer
-			ok := false
+			if n := len(encode(t, said)); n < most*4/5 {
+				t.Fatalf("the offer has %d bytes; want nearly %d", n, most)
+			}
+			long := bigOffer(24)
+			err := agent.Say(context.Background(), long)
+			if err == nil {
+				t.Fatal("an offer over the limit was taken")
+			}
+			for _, want := range []string{"offer", fmt.Sprint(len(encode(t, long))), "524288", "max_payload", "MaxBytes"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the refusal %q does not name %s", err, want)
+				}
+			}
+			s.say(agent, said)
 			select {
-			case m := <-coordinator.Heard():
-				got, ok = m.Body.(protocol.Offer)
-			case <-time.After(patience):
-			}
-			if !ok || len(got.Jobs) != 600 {
-				t.Fatalf("the coordinator heard an offer for %d jobs", len(got.Jobs))
-			}
-			data, err := protocol.Encode(protocol.Message{Version: protocol.Current, From: oslo, Seq: 5000, To: protocol.Coordinator, Body: got})
-			if s.must(err); len(data) > most || len(data) < most*4/5 {
-				t.Errorf("it is %d bytes long; %d are heard", len(data), most)
-			}
-			for i, m := range got.Jobs {
-				all := offer.Jobs[i].Options
-				if n := len(m.Options); n < 4 || n >= len(all) || m.Options[0] != all[0] || m.Options[n-1].Start < all[len(all)/2].Start {
-					t.Fatalf("of %d options of %s it heard %+v", len(all), m.Job, m.Options)
+			case got := <-coordinator.Heard():
+				if string(encode(t, got)) != string(encode(t, said)) {
+					t.Errorf("heard something else than the %d bytes that were said", len(encode(t, said)))
 				}
+			case <-time.After(patience):
+				t.Fatal("the offer was not heard")
 			}
 		})
 	}

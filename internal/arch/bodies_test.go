@@ -1,0 +1,149 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// saysItsOwn are packages under bus that may make bodies, and why.
+var saysItsOwn = map[string]string{
+	"bus/bustest": "the test that every bus passes needs something to send",
+}
+
+func TestNothingUnderBusEditsWhatIsSent(t *testing.T) {
+	h := theHouse(t)
+	for _, p := range inOrder(h.pkgs) {
+		for _, complaint := range editsBodies(p) {
+			t.Error(complaint)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(saysItsOwn)) {
+		if h.pkgs[name] == nil {
+			t.Errorf("%s may make bodies, and does not exist; take it out of saysItsOwn", name)
+		}
+	}
+}
+
+// editsBodies returns where a package under bus, its tests aside, makes what a message
+// says or changes it. A bus that edits bids decides: the same round has another outcome
+// over another bus, and the record holds an offer that was never heard.
+func editsBodies(p *pkg) (wrong []string) {
+	if !matches([]string{"bus", "bus/*"}, p.name) || saysItsOwn[p.name] != "" {
+		return nil
+	}
+	complain := func(n ast.Node, format string, args ...any) {
+		wrong = append(wrong, fmt.Sprintf("%s: %s carries messages and ", p.at(n), p.name)+fmt.Sprintf(format, args...)+"; a party says all that is to be said")
+	}
+	assigned := func(e ast.Expr) {
+		e = ast.Unparen(e)
+		switch x := e.(type) {
+		case *ast.SelectorExpr:
+			if name := protocolStruct(p.info.TypeOf(x.X)); name != "" && name+"."+x.Sel.Name != "Message.Seq" {
+				complain(e, "sets %s.%s", name, x.Sel.Name)
+			}
+		case *ast.IndexExpr:
+			if name := protocolStruct(p.info.TypeOf(e)); name != "" && name != "Message" {
+				complain(e, "sets one %s", name)
+			}
+		case *ast.StarExpr:
+			if name := protocolStruct(p.info.TypeOf(e)); name != "" && name != "Message" {
+				complain(e, "sets one %s", name)
+			}
+		}
+	}
+	for _, f := range p.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if name := protocolStruct(p.info.TypeOf(n)); name != "" && (name != "Message" || len(n.Elts) > 0) {
+					complain(n, "makes one %s", name)
+				}
+			case *ast.AssignStmt:
+				for _, e := range n.Lhs {
+					assigned(e)
+				}
+			case *ast.IncDecStmt:
+				assigned(n.X)
+			case *ast.RangeStmt:
+				if n.Tok == token.ASSIGN {
+					assigned(n.Key)
+					assigned(n.Value)
+				}
+			case *ast.UnaryExpr: // it could be set by its address
+				if field, ok := ast.Unparen(n.X).(*ast.SelectorExpr); ok && n.Op == token.AND {
+					assigned(field)
+				}
+			}
+			return true
+		})
+	}
+	return wrong
+}
+
+// protocolStruct returns the name of a struct of package protocol that t is, or points
+// to: of a body, a row of one, or the message itself; or "".
+func protocolStruct(t types.Type) string {
+	if t == nil {
+		return ""
+	}
+	if ptr, ok := t.Underlying().(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"protocol" {
+		return ""
+	}
+	if _, ok := named.Underlying().(*types.Struct); !ok {
+		return ""
+	}
+	return named.Obj().Name()
+}
+
+func TestPlantedEditsOfWhatIsSentAreFound(t *testing.T) {
+	const thin = `import "github.com/gridbid/gridbid/protocol"
+func f(m protocol.Message, o protocol.Offer) protocol.Message {
+	o.Jobs[0].Options = o.Jobs[0].Options[:1]
+	m.Body = o
+	return m
+}`
+	for _, tc := range []struct{ name, pkg, code, want string }{
+		{"an offer with fewer options", "bus/natsbus", thin, "sets Menu.Options\nsets Message.Body"},
+		{"the same where it may be done", "agents", thin, ""},
+		{"an option in place of another", "bus/membus", `import "github.com/gridbid/gridbid/protocol"
+func f(os []protocol.Option, p *protocol.Award) { os[0] = os[1]; p.Epoch++; *p = *p; for _, p.Option = range os {} }`,
+			"sets one Option\nsets Award.Epoch\nsets one Award\nsets Award.Option"},
+		{"a body of its own", "bus", `import "github.com/gridbid/gridbid/protocol"
+func f(p *protocol.Port) any { return []any{protocol.Refuse{Job: "a"}, protocol.Message{From: "a"}, []protocol.Menu{{Job: "a"}}} }`,
+			"makes one Refuse\nmakes one Message\nmakes one Menu"},
+		{"a field by its address", "bus", `import "github.com/gridbid/gridbid/protocol"
+func f(m *protocol.Message) any { return &m.Body }`, "sets Message.Body"},
+		{"what carrying takes", "bus/wal", `import "github.com/gridbid/gridbid/protocol"
+func f(ms []protocol.Message) (protocol.Message, []protocol.JobID) {
+	ms[0].Seq = 7
+	ms[0] = ms[1]
+	return protocol.Message{}, []protocol.JobID{"a"}
+}`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := theHouse(t).pkg(tc.pkg, map[string]string{"planted.go": header + tc.code})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range editsBodies(p) {
+				_, what, _ := strings.Cut(c, " carries messages and ")
+				what, _, _ = strings.Cut(what, ";")
+				got = append(got, what)
+			}
+			if strings.Join(got, "\n") != tc.want {
+				t.Errorf("found in %s:\n%s\nwant\n%s", tc.pkg, strings.Join(got, "\n"), tc.want)
+			}
+		})
+	}
+}
