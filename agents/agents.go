@@ -56,36 +56,37 @@ func DefaultNetwork() Network {
 
 // An Agent bids for one site. It is a bus.Machine.
 type Agent struct {
-	cfg     Config
-	mouth   protocol.Mouth
-	ears    protocol.Ears
-	heard   protocol.Time // latest that the coordinator said anything, by its clock
-	doubt   protocol.Time // since when it numbers lower than before; 0: it does not
-	doubted uint64        // its life, then
-	fleet   *capacity.Fleet
-	grid    *forecast.Known
-	jobs    *runtimeest.Profiles
-	ran     []uint64         // numbers of the facts that jobs was learned from
-	outlook protocol.Outlook // of the last call
-	curve   *forecast.Curve  // of outlook
-	greeted bool
-	told    bool                            // the hands have said what they hold
-	short   bool                            // since the last greeting a job found no room
-	called  protocol.Time                   // when last
-	call    protocol.Message                // the last one, without its jobs
-	asked   map[protocol.JobID]protocol.Job // of the last call
-	epochs  map[protocol.JobID]uint64       // highest award heard of jobs here
-	queue   []reserved
-	owed    []owed             // words to be said again, soonest first
-	facts   []protocol.Message // of the last step
-	won     protocol.Award     // restoring: the last one
-	looked  protocol.Time      // when the queue was last gone through for jobs to start
-	live    map[protocol.JobID]*live
-	pools   []protocol.Pool                  // that the market was told of
-	absent  protocol.Time                    // until when nodes that went may come back
-	others  [3]int64                         // cores, memory and GPUs that others hold
-	rests   map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
-	breaks  []pause                          // to come, soonest first
+	cfg      Config
+	mouth    protocol.Mouth
+	ears     protocol.Ears
+	heard    protocol.Time // latest that the coordinator said anything, by its clock
+	doubt    protocol.Time // since when it numbers lower than before; 0: it does not
+	doubted  uint64        // its life, then
+	fleet    *capacity.Fleet
+	grid     *forecast.Known
+	jobs     *runtimeest.Profiles
+	ran      []uint64         // numbers of the facts that jobs was learned from
+	outlook  protocol.Outlook // of the last call
+	curve    *forecast.Curve  // of outlook
+	greeted  bool
+	told     bool                            // the hands have said what they hold
+	short    bool                            // since the last greeting a job found no room
+	called   protocol.Time                   // when last
+	planning protocol.Planning               // of the last call that was valid
+	call     protocol.Message                // the last one, without its jobs
+	asked    map[protocol.JobID]protocol.Job // of the last call
+	epochs   map[protocol.JobID]uint64       // highest award heard of jobs here
+	queue    []reserved
+	owed     []owed             // words to be said again, soonest first
+	facts    []protocol.Message // of the last step
+	won      protocol.Award     // restoring: the last one
+	looked   protocol.Time      // when the queue was last gone through for jobs to start
+	live     map[protocol.JobID]*live
+	pools    []protocol.Pool                  // that the market was told of
+	absent   protocol.Time                    // until when nodes that went may come back
+	others   [3]int64                         // cores, memory and GPUs that others hold
+	rests    map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
+	breaks   []pause                          // to come, soonest first
 }
 
 // A reserved job is accepted and waits for room.
@@ -116,7 +117,8 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.Known) *Agent {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
+		planning: protocol.DefaultPlanning(),
+		cfg:      cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
 		asked:  make(map[protocol.JobID]protocol.Job),
 		epochs: make(map[protocol.JobID]uint64),
 		live:   make(map[protocol.JobID]*live),

@@ -7,19 +7,21 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// How far and how finely an agent looks ahead.
-const (
-	slot  = 15 * time.Minute
-	slots = 72 * 4
-	hours = 96
-)
+// hours is how far ahead an agent says how its grid will be: a run that starts at the
+// end of the usual horizon is still priced by the forecast for a day.
+const hours = 96
 
 // offer answers a call: a menu for each job, and the state of the site.
 func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 	a.look(now)
 	clear(a.asked)
 	defer func() { a.called = now }()
-	p := pricing{agent: a, now: now, terms: c.Terms, shadow: newShadow(c.Shadow, a.cfg.Site)}
+	plan := c.Planning.OrDefault()
+	if err := plan.Validate(); err != nil {
+		return a.refuseCall(now, c, err)
+	}
+	a.planning = plan
+	p := pricing{agent: a, now: now, terms: c.Terms, planning: plan, shadow: newShadow(c.Shadow, a.cfg.Site)}
 	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
 	for _, j := range c.Jobs {
 		expect := a.expect(&j)
@@ -31,11 +33,22 @@ func (a *Agent) offer(now protocol.Time, c protocol.Call) []protocol.Message {
 		m.Expect = expect
 		o.Jobs = append(o.Jobs, m)
 	}
-	o.Room = a.fleet.Room(now, slot, slots)
+	o.Room = a.fleet.Room(now, plan.Slot, plan.Slots())
 	o.Idle, o.Useless = a.fleet.Idle()
 	said := a.say(now, protocol.Coordinator, o)
 	said[0].Body = thinToMaxBytes(said[0], c.MaxBytes)
 	return said
+}
+
+// refuseCall offers nothing for a call that cannot be planned by, and says why for
+// each of its jobs. The planning of the last valid call stays in force.
+func (a *Agent) refuseCall(now protocol.Time, c protocol.Call, err error) []protocol.Message {
+	o := protocol.Offer{Round: c.Round, Grid: a.outlook, Jobs: make([]protocol.Menu, 0, len(c.Jobs))}
+	why := protocol.Reason{Code: protocol.BadPlanning, Note: err.Error()}
+	for _, j := range c.Jobs {
+		o.Jobs = append(o.Jobs, protocol.Menu{Job: j.ID, Why: why})
+	}
+	return a.say(now, protocol.Coordinator, o)
 }
 
 // look brings the outlook up to now. It changes with the hour and with what the

@@ -12,10 +12,11 @@ import (
 
 // pricing makes the menus of one call.
 type pricing struct {
-	agent  *Agent
-	now    protocol.Time
-	terms  protocol.Weights
-	shadow shadow
+	agent    *Agent
+	now      protocol.Time
+	terms    protocol.Weights
+	planning protocol.Planning // valid
+	shadow   shadow
 }
 
 // A priced option is what one option costs by the call's own terms, with the
@@ -104,19 +105,22 @@ func (p *pricing) starts(j protocol.Job, ways []capacity.Way) []priced {
 		}
 		last := earliest
 		if p.agent.cfg.Habit.Later && j.Deferrable {
-			last = max(earliest, min(capacity.Latest(j, run), p.now.Add(slots*slot)))
+			last = max(earliest, min(capacity.Latest(j, run), p.now.Add(p.planning.Horizon)))
 		}
 		idle := protocol.Milliwatts(0)
 		if p.agent.cfg.Habit.Idle {
 			idle = p.agent.fleet.Share(j, w.Model)
 		}
 		opening := protocol.Time(0) // from there back to where it was looked for there is none
-		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
+		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(p.planning.Slot) {
 			at := capacity.Place{}
 			if t == p.now {
 				at = place
 			}
-			if t > earliest && (j.GPUs > 1 || t.Add(run+firm) > j.Deadline) {
+			// By FirmLead before the deadline the market has a site keep the room, so it
+			// is looked for node by node; and always for jobs of several GPUs: of their
+			// room the sum of what is free says nothing.
+			if t > earliest && (j.GPUs > 1 || t.Add(run+p.planning.FirmLead) > j.Deadline) {
 				if t > opening {
 					if opening, ok = p.agent.fleet.Opening(p.now, j, w.Model, t, run); !ok {
 						break // nor is there later
@@ -137,11 +141,6 @@ func (p *pricing) starts(j protocol.Job, ways []capacity.Way) []priced {
 	}
 	return out
 }
-
-// firm is how long before its deadline a job may be planned to end for its room
-// to be looked for node by node: by then the market has a site keep it. So it is for
-// jobs of several GPUs: of them the sum of what is free says nothing.
-const firm = 2 * time.Hour
 
 // price says what it takes to run j one way from a start on. Idle is its share of
 // what its node draws for being awake.

@@ -193,7 +193,7 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 			starts = append(starts, priced{
 				protocol.Option{Start: at, Finish: at.Add(time.Hour)}, protocol.Microdollars(rapid.IntRange(-5, 20).Draw(t, "cost")),
 			})
-			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * slot)
+			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * 15 * time.Minute)
 		}
 		most := rapid.IntRange(1, 9).Draw(t, "most")
 		got := choose(starts, most)

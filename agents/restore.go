@@ -10,8 +10,8 @@ import (
 // keep: what was heard and what was said, in order. The caller must not change
 // it, and must write it down before it sends what that step said.
 //
-// Two facts are not quite what was said. A Call is cut down to the job that was
-// won; a Launch is written down when the job is given its place, and may be said
+// Two facts are not quite what was said. A Call is cut down to its planning and
+// the job that was won; a Launch is written down when the job is given its place, and may be said
 // later.
 func (a *Agent) Facts() []protocol.Message { return a.facts }
 
@@ -19,7 +19,8 @@ func (a *Agent) note(m protocol.Message) { a.facts = append(a.facts, m) }
 
 func (a *Agent) noteCall(j protocol.Job) {
 	m := a.call
-	m.Body = protocol.Call{Jobs: []protocol.Job{j}}
+	call, _ := m.Body.(protocol.Call)
+	m.Body = protocol.Call{Jobs: []protocol.Job{j}, Planning: call.Planning}
 	a.note(m)
 }
 
@@ -77,6 +78,9 @@ func (a *Agent) Restore(m protocol.Message) error {
 	case protocol.Call:
 		for _, j := range b.Jobs {
 			a.asked[j.ID] = j
+		}
+		if plan := b.Planning.OrDefault(); plan.Validate() == nil {
+			a.planning = plan
 		}
 	case protocol.Award:
 		a.won = b

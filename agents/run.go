@@ -60,10 +60,6 @@ func (a *Agent) accept(now protocol.Time, m protocol.Message, w protocol.Award, 
 	return []protocol.Message{said}
 }
 
-// tardy is how much later than it was sold a job may find room, before the
-// award is declined for another site to take it.
-const tardy = 15 * time.Minute
-
 // enqueue puts a job into the queue and returns when it is expected to start. A
 // job of several GPUs has a node set aside at once: nothing else would ever
 // leave it one.
@@ -82,10 +78,11 @@ func (a *Agent) enqueue(now protocol.Time, r reserved) (start protocol.Time, ok 
 	return start, true
 }
 
-// late reports whether a job of the queue had better be given back, because what
-// was found for it is later than it was sold for.
+// late reports whether a job of the queue had better be given back for another site
+// to take it, because what was found for it is later than it was sold for by more
+// than the last call's MaxStartDelay.
 func (a *Agent) late(r reserved, at protocol.Time, found bool) bool {
-	return a.cfg.Habit.Later && (!found || at > r.award.Option.Start.Add(tardy))
+	return a.cfg.Habit.Later && (!found || at > r.award.Option.Start.Add(a.planning.MaxStartDelay))
 }
 
 // keeps reports whether room is set aside for a job of the queue as soon as it

@@ -25,8 +25,8 @@ func (p *pricing) slotBySlot(j protocol.Job, w capacity.Way) (all []protocol.Tim
 		}
 		earliest = max(earliest, p.now.Add(time.Second))
 	}
-	last := max(earliest, min(capacity.Latest(j, w.Run), p.now.Add(slots*slot)))
-	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
+	last := max(earliest, min(capacity.Latest(j, w.Run), p.now.Add(p.planning.Horizon)))
+	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(p.planning.Slot) {
 		if at, ok := opens(t); t == earliest || ok && at == t {
 			all = append(all, t)
 		}
@@ -52,7 +52,7 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 		j.Deadline = noon.Add(time.Duration(rapid.IntRange(11, 80).Draw(rt, "deadline")) * time.Hour)
 		ways, _ := s.agent.fleet.Ways(j)
 		s.agent.look(s.now)
-		p := pricing{agent: s.agent, now: s.now, terms: weights, shadow: newShadow(nil, "oslo")}
+		p := pricing{agent: s.agent, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
 		for _, o := range p.starts(j, []capacity.Way{w}) {
@@ -78,8 +78,8 @@ func TestALargeSiteIsNotLookedThroughForEachSlot(t *testing.T) {
 		j := job("train", 4)
 		j.Deferrable, j.Deadline = true, noon.Add(80*time.Hour)
 		ways, _ := s.agent.fleet.Ways(j)
-		p := pricing{agent: s.agent, now: s.now, terms: weights, shadow: newShadow(nil, "oslo")}
-		if n := len(p.starts(j, ways)); n < slots/2 {
+		p := pricing{agent: s.agent, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
+		if n := len(p.starts(j, ways)); n < p.planning.Slots()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}
 		return testing.AllocsPerRun(3, func() { p.starts(j, ways) })

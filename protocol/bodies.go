@@ -21,6 +21,8 @@ type (
 		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
 		// MaxBytes is the most that the encoded Offer may have, as EncodedSize counts; 0: MaxMessage.
 		MaxBytes int `msgpack:"mb,omitempty"`
+
+		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
 	}
 
 	// Offer answers a Call: one row for each of its jobs, and the site's state.

@@ -11,8 +11,9 @@ const (
 	NoRoom       Code = "no-room"
 	PastDeadline Code = "misses-deadline"
 	NoSignal     Code = "no-grid-signal"
-	NotAsked     Code = "not-asked" // the rule of this market asks another site
-	Forbidden    Code = "policy"    // a rule of the operators' policy forbids it
+	NotAsked     Code = "not-asked"           // the rule of this market asks another site
+	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
+	BadPlanning  Code = "impossible-planning" // the Call's Planning is not valid
 )
 
 // Why a job was awarded, held, refused or declined.

@@ -114,6 +114,7 @@ var grown = []struct {
 	file string
 	said Message
 }{
+	{"call-planning", said(Call{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
 	{"submit-task", said(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
 	{"award-task", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
 	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},

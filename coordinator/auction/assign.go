@@ -204,10 +204,10 @@ func (p *problem) choose(lot int, left *rooms, price pricing) int {
 // several GPUs or may run at one site alone. What the plan has for it is not kept
 // anywhere: a node that is broken up meanwhile comes free when the longest job on it
 // has ended, and a site that is full by then is all that it has.
-func patient(l Lot, next protocol.Time) bool {
-	need := spare
+func patient(l Lot, next protocol.Time, firmLead time.Duration) bool {
+	need := firmLead
 	if l.Job.GPUs > 1 || l.Job.Tied() {
-		need = ample
+		need = max(ample, firmLead)
 	}
 	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool {
@@ -283,9 +283,9 @@ func (p *problem) fits(r *ranking, k *brief, left []line, free []float64) bool {
 		return false
 	}
 	l := &left[k.pool]
-	for i := int(k.a); i < horizon && float64(i) < k.b; i++ {
+	for i := int(k.a); i < p.slots && float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		if l[i] < float64(r.gpus*part*slotHours)-tight {
+		if l[i] < float64(r.gpus*part*p.slotHours)-tight {
 			return false
 		}
 	}
@@ -294,6 +294,7 @@ func (p *problem) fits(r *ranking, k *brief, left []line, free []float64) bool {
 
 // rooms is what is left while lots choose, by pool.
 type rooms struct {
+	grid
 	bare    []line    // GPU-hours by slot, held jobs not counted
 	planned []line    // open to jobs that can wait, held jobs counted
 	free    []float64 // GPUs at this instant
@@ -302,7 +303,7 @@ type rooms struct {
 
 func (p *problem) rooms() *rooms {
 	n := len(p.pools)
-	r := &rooms{make([]line, n), make([]line, n), make([]float64, n), make([]float64, n)}
+	r := &rooms{p.grid, make([]line, n), make([]line, n), make([]float64, n), make([]float64, n)}
 	for i, q := range p.pools {
 		r.bare[i], r.planned[i], r.free[i], r.open[i] = q.bare, q.room, q.free, q.open
 	}
@@ -316,8 +317,8 @@ func (r *rooms) take(lot *ranking, c int, sign float64) {
 		return
 	}
 	gpus := sign * lot.gpus
-	r.bare[k.pool].spread(k.a, k.b, -gpus)
-	r.planned[k.pool].spread(k.a, k.b, -gpus)
+	r.spread(&r.bare[k.pool], k.a, k.b, -gpus)
+	r.spread(&r.planned[k.pool], k.a, k.b, -gpus)
 	if k.now {
 		r.free[k.pool] -= gpus
 		r.open[k.pool] -= gpus

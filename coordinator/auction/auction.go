@@ -45,6 +45,9 @@ type Round struct {
 	Terms  protocol.Weights
 	Leeway Leeway
 
+	// Planning is that of the Call; the zero Planning means the default.
+	Planning protocol.Planning
+
 	Left []protocol.JobID // of a full round: who waits and found no place in the call, sorted
 }
 
@@ -141,6 +144,9 @@ func (a *Auction) Clear(r Round) Outcome {
 	for _, l := range r.Lots {
 		delete(a.plan, l.Job.ID)
 	}
+	if r.Planning = r.Planning.OrDefault(); r.Planning.Slot != a.prices.slot {
+		a.prices = prices{slot: r.Planning.Slot} // those of other slots say nothing of these
+	}
 	p := newProblem(r, a.plan, &a.prices)
 	if r.Full {
 		p.searchPrices(a.cfg.Steps)
@@ -197,13 +203,13 @@ func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
 		}
 	}
 	d := wait(r, l)
-	if d.Why.Code == protocol.Waiting && urgent(l.Job, k.Option) {
+	if d.Why.Code == protocol.Waiting && p.urgent(l.Job, k.Option) {
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Waiting}}
 	}
 	if c < 0 {
 		return d
 	}
-	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < spare && !p.patient[i] || k.Start < r.Now.Add(moment) {
+	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < r.Planning.FirmLead && !p.patient[i] || k.Start < r.Now.Add(moment) {
 		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
 	}
 	h := a.hold(l, k)
@@ -239,7 +245,7 @@ func (p *problem) offered(r Round, lot, c int) *candidate {
 		if k == nil || c >= 0 && !farAbove(float64(p.lots[lot].at(c).cost), float64(k.cost)) {
 			return nil
 		}
-		if k.pool >= 0 && urgent(p.jobs[lot], k.Option) && !r.tooFar(r.Lots[lot], k) && !slices.ContainsFunc(p.sold, k.meets) {
+		if k.pool >= 0 && p.urgent(p.jobs[lot], k.Option) && !r.tooFar(r.Lots[lot], k) && !slices.ContainsFunc(p.sold, k.meets) {
 			return k
 		}
 	}
@@ -264,15 +270,11 @@ func (a *Auction) hold(l Lot, k *candidate) Decision {
 	return Decision{Site: k.site, Option: *k.Option}
 }
 
-// spare is how much time a job must have left for it to wait for room without a
-// site that keeps it.
-const spare = 2 * time.Hour
-
 // moment is how soon a start is too soon for the job to be called again then.
 const moment = time.Minute
 
-func urgent(j protocol.Job, k *protocol.Option) bool {
-	return !j.Deferrable || j.Deadline.Sub(k.Finish) < spare
+func (p *problem) urgent(j protocol.Job, k *protocol.Option) bool {
+	return !j.Deferrable || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
 }
 
 // wait holds a lot that has no place in the plan until the first of its options

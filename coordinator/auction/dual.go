@@ -97,7 +97,7 @@ func (p *problem) move(dir []line, step float64) {
 		for t := range q.price {
 			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), dearest)
 		}
-		p.sums[i].accumulate(&q.price)
+		p.accumulate(&p.sums[i], &q.price)
 	}
 	p.moved++
 }
@@ -105,7 +105,7 @@ func (p *problem) move(dir []line, step float64) {
 func (p *problem) setPrices(to []line) {
 	for i := range p.pools {
 		p.pools[i].price = to[i]
-		p.sums[i].accumulate(&to[i])
+		p.accumulate(&p.sums[i], &to[i])
 	}
 	p.moved++
 }
@@ -133,7 +133,7 @@ func (p *problem) answer(use []line) float64 {
 		}
 		l += r.value
 		if k := &r.brief[r.best]; k.pool >= 0 {
-			use[k.pool].spread(k.a, k.b, r.gpus)
+			p.spread(&use[k.pool], k.a, k.b, r.gpus)
 		}
 	}
 	for i := range p.pools {
@@ -202,7 +202,7 @@ func (p *problem) room(r *ranking, k *brief) float64 {
 func (p *problem) certify(choice []int) protocol.Certificate {
 	var proof protocol.Certificate
 	var free protocol.Microdollars
-	q := &problem{now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), moved: p.moved + 1}
+	q := &problem{grid: p.grid, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), moved: p.moved + 1}
 	for i, c := range choice {
 		if c < 0 {
 			continue

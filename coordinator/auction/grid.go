@@ -6,58 +6,67 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Slots of the plan. Starts may lie anywhere; slots are only how room and its
-// price are counted.
-const (
-	slot    = 15 * time.Minute
-	horizon = 72 * 4 // slots that are planned; beyond them room is free
-)
+// A grid is the slots of the plan. Starts may lie anywhere; slots are only how room
+// and its price are counted.
+type grid struct {
+	slot      time.Duration
+	slots     int // that are planned; beyond them room is free
+	slotHours float64
+}
+
+// newGrid returns the slots of a valid Planning.
+func newGrid(p protocol.Planning) grid {
+	return grid{slot: p.Slot, slots: p.Slots(), slotHours: float64(p.Slot) / float64(time.Hour)}
+}
 
 // A poolKey names the GPUs of one model at one site.
 type poolKey struct{ site, model string }
 
-// A line holds one value per slot of a pool, from the problem's first slot.
-type line [horizon]float64
+// A line holds one value per slot of a pool, from the problem's first slot. It is an
+// array, so that a round's thousands of them lie side by side; slots beyond the
+// horizon hold 0.
+type line [protocol.MaxSlots]float64
 
 // hours returns how far t lies after from, in hours.
 func hours(t, from protocol.Time) float64 { return float64(t-from) / 3_600_000 }
 
-const slotHours = float64(slot) / float64(time.Hour)
+// inSlots returns a span in slots.
+func (g *grid) inSlots(d time.Duration) float64 { return float64(d) / float64(g.slot) }
 
-// spread adds gpu GPUs between two positions, as GPU-hours per slot.
-func (l *line) spread(a, b, gpu float64) {
+// spread adds gpu GPUs between two positions to l, as GPU-hours per slot.
+func (g *grid) spread(l *line, a, b, gpu float64) {
 	i, j := int(a), int(b)
-	if i >= horizon {
+	if i >= g.slots {
 		return
 	}
 	if i == j {
-		l[i] += float64(gpu * (b - a) * slotHours)
+		l[i] += float64(gpu * (b - a) * g.slotHours)
 		return
 	}
-	l[i] += float64(gpu * (float64(i+1) - a) * slotHours)
+	l[i] += float64(gpu * (float64(i+1) - a) * g.slotHours)
 	for k := i + 1; k < j; k++ {
-		l[k] += float64(gpu * slotHours)
+		l[k] += float64(gpu * g.slotHours)
 	}
-	if j < horizon {
-		l[j] += float64(gpu * (b - float64(j)) * slotHours)
+	if j < g.slots {
+		l[j] += float64(gpu * (b - float64(j)) * g.slotHours)
 	}
 }
 
-// position returns t in slots after from, held to [0, horizon].
-func position(t, from protocol.Time) float64 {
-	p := hours(t, from) / slotHours
-	return min(max(p, 0), horizon)
+// position returns t in slots after from, held to [0, slots].
+func (g *grid) position(t, from protocol.Time) float64 {
+	p := hours(t, from) / g.slotHours
+	return min(max(p, 0), float64(g.slots))
 }
 
 // A sum holds the running sum of a line of hourly rates, so that what any span
 // of time costs takes two looks. The last value is never counted: over looks past
 // the end of the plan, at nothing of it.
-type sum [horizon + 2]float64
+type sum [protocol.MaxSlots + 2]float64
 
 // accumulate makes s the running sum of rates, each of them per hour.
-func (s *sum) accumulate(rates *line) {
+func (g *grid) accumulate(s *sum, rates *line) {
 	for i, r := range rates {
-		s[i+1] = s[i] + float64(r*slotHours)
+		s[i+1] = s[i] + float64(r*g.slotHours)
 	}
 }
 

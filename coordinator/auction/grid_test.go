@@ -14,8 +14,8 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), 
 
 // overlap is how many hours of slot i lie within [start, finish).
 func overlap(i int, start, finish protocol.Time) float64 {
-	from := noon.Add(time.Duration(i) * slot)
-	return hours(min(finish, from.Add(slot)), max(start, from))
+	from := noon.Add(time.Duration(i) * usual.slot)
+	return hours(min(finish, from.Add(usual.slot)), max(start, from))
 }
 
 func drawSpan(t *rapid.T) (start, finish protocol.Time) {
@@ -28,7 +28,7 @@ func TestSpreadGivesEachSlotItsPartOfTheRun(t *testing.T) {
 		start, finish := drawSpan(t)
 		gpus := rapid.Float64Range(-4, 16).Draw(t, "gpus")
 		var l line
-		l.spread(position(start, noon), position(finish, noon), gpus)
+		usual.spread(&l, usual.position(start, noon), usual.position(finish, noon), gpus)
 		for i, got := range l {
 			if want := gpus * max(0, overlap(i, start, finish)); !near(got, want) {
 				t.Fatalf("slot %d has %g GPU-hours, want %g", i, got, want)
@@ -44,13 +44,13 @@ func TestASumOverASpanIsTheSumOfItsSlots(t *testing.T) {
 			l[i] = float64((i*37)%11) * float64(i%5)
 		}
 		var s sum
-		s.accumulate(&l)
+		usual.accumulate(&s, &l)
 		start, finish := drawSpan(t)
 		want := 0.0
 		for i := range l {
 			want += l[i] * max(0, overlap(i, start, finish))
 		}
-		if got := s.over(position(start, noon), position(finish, noon)); !near(got, want) {
+		if got := s.over(usual.position(start, noon), usual.position(finish, noon)); !near(got, want) {
 			t.Fatalf("from %v to %v: %g, want %g", start, finish, got, want)
 		}
 	})
@@ -61,10 +61,10 @@ func TestAPositionIsHeldToThePlan(t *testing.T) {
 		at   protocol.Time
 		want float64
 	}{
-		{noon, 0}, {noon.Add(slot), 1}, {noon.Add(slot / 2), 0.5}, {noon - 1, 0}, {math.MinInt64 / 2, 0},
-		{noon.Add(horizon * slot), horizon}, {noon.Add(horizon*slot + time.Hour), horizon}, {math.MaxInt64, horizon},
+		{noon, 0}, {noon.Add(usual.slot), 1}, {noon.Add(usual.slot / 2), 0.5}, {noon - 1, 0}, {math.MinInt64 / 2, 0},
+		{noon.Add(usualSlots * usual.slot), usualSlots}, {noon.Add(usualSlots*usual.slot + time.Hour), usualSlots}, {math.MaxInt64, usualSlots},
 	} {
-		if got := position(c.at, noon); got != c.want {
+		if got := usual.position(c.at, noon); got != c.want {
 			t.Errorf("%d is at %g, want %g", c.at, got, c.want)
 		}
 	}
@@ -80,12 +80,12 @@ func TestPricesMoveWithTheClockAndStayWhereASiteIsSilent(t *testing.T) {
 	r := round(nil, Site{Name: "bern", Room: []protocol.Room{hourly("V100", 1000, 1000)}})
 	r.Now = noon.Add(time.Hour + time.Minute)
 	k.keep(newProblem(r, nil, &k))
-	oslo := k.of(poolKey{"oslo", "V100"}, r.Now.Floor(slot))
-	if oslo[0] != 4 || oslo[10] != 14 || oslo[horizon-4] != 0 {
+	oslo := k.of(poolKey{"oslo", "V100"}, r.Now.Floor(usual.slot))
+	if oslo[0] != 4 || oslo[10] != 14 || oslo[usualSlots-4] != 0 {
 		t.Errorf("an hour later the prices are %v...", oslo[:12])
 	}
 	all := k.announce()
-	if len(all) != 1 || all[0].Site != "oslo" || all[0].From != noon.Add(time.Hour) || len(all[0].Values) != horizon-4 {
+	if len(all) != 1 || all[0].Site != "oslo" || all[0].From != noon.Add(time.Hour) || len(all[0].Values) != usualSlots-4 {
 		t.Errorf("announced %d prices; bern has none", len(all))
 	}
 }

@@ -69,7 +69,7 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 		out := a.Clear(r)
 		p := newProblem(r, nil, &a.prices)
 		for i, d := range out.Decisions {
-			if !patient(r.Lots[i], r.Next) {
+			if !patient(r.Lots[i], r.Next, r.Planning.OrDefault().FirmLead) {
 				continue
 			}
 			if d.Verdict != Award {

@@ -24,16 +24,16 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*shortest {
 		return 0
 	}
-	cost, end := p.running(k, w, g, p.position(j.Deadline.Add(-spare)))
+	cost, end := p.running(k, w, g, p.position(j.Deadline.Add(-p.planning.FirmLead)))
 	if end < k.b {
 		return 0
 	}
-	own := slots(j.Pause) * slots(run) / slots(j.Run) // the pause's run, on these GPUs
+	own := p.inSlots(j.Pause) * p.inSlots(run) / p.inSlots(j.Run) // the pause's run, on these GPUs
 	whole := cost.over(k.a, k.b)
 	best, at := whole-float64(math.Abs(whole)*dearer/1000)-trifle, protocol.Time(0)
-	least := slots(shortest)
+	least := p.inSlots(shortest)
 	for i := int(k.b - least); float64(i) >= k.a+least; i-- {
-		when := p.from.Add(time.Duration(i) * slot)
+		when := p.from.Add(time.Duration(i) * p.slot)
 		if when != when.Floor(time.Hour) {
 			continue // outlooks are hourly
 		}
@@ -48,9 +48,6 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 	return at
 }
 
-// slots returns a span in slots.
-func slots(d time.Duration) float64 { return float64(d) / float64(slot) }
-
 // running returns what it costs to run in the way of k, room included, in microdollars
 // by slot, up to a position, or to where the site says how its grid will be.
 func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, until float64) (cost sum, end float64) {
@@ -58,29 +55,29 @@ func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, 
 	if n == 0 || g.From > p.from {
 		return cost, 0
 	}
-	hour := func(i int) int { return int(p.from.Add(time.Duration(i)*slot).Sub(g.From) / time.Hour) }
+	hour := func(i int) int { return int(p.from.Add(time.Duration(i)*p.slot).Sub(g.From) / time.Hour) }
 	pue := func(h int) float64 {
 		if len(g.PUE) == 0 {
 			return 1
 		}
 		return float64(g.PUE[min(h, len(g.PUE)-1)]) / 1000
 	}
-	known := min(int(until), horizon)
+	known := min(int(until), p.slots)
 	for known > 0 && hour(known-1) >= n {
 		known--
 	}
 	var facility float64 // the run's hours, each times its PUE, which its energy includes
 	for i := int(k.a); float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		facility += float64(part * slotHours * pue(hour(i)))
+		facility += float64(part * p.slotHours * pue(hour(i)))
 	}
-	kw := k.Energy.KWh() / max(facility, slotHours)
+	kw := k.Energy.KWh() / max(facility, p.slotHours)
 	var rates line
 	for i := range known {
 		h := hour(i)
 		kWh := float64(g.Price[h]) + float64(w.CarbonCost(g.Carbon[h]))
 		rates[i] = float64(kw*pue(h)*kWh) + float64(float64(k.gpu)/1000*p.pools[k.pool].price[i])
 	}
-	cost.accumulate(&rates)
+	p.accumulate(&cost, &rates)
 	return cost, float64(known)
 }

@@ -92,7 +92,7 @@ func TestAPauseLeavesARestThatPays(t *testing.T) {
 		}
 		rest := at(float64(hours)).Sub(when) + l.Job.Pause
 		least, found := money(noon, time.Duration(hours)*time.Hour), false
-		for s := when.Add(slot); s.Add(rest+spare) <= l.Job.Deadline; s = s.Add(slot) {
+		for s := when.Add(usual.slot); s.Add(rest+protocol.DefaultPlanning().FirmLead) <= l.Job.Deadline; s = s.Add(usual.slot) {
 			found = found || money(noon, when.Sub(noon))+money(s, rest) < least
 		}
 		if !found {

@@ -4,12 +4,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // prices keeps what the last rounds found room to be worth, by the clock.
 type prices struct {
+	slot  time.Duration // 0: none are kept yet
 	from  protocol.Time
 	lines map[poolKey]line
 }
@@ -21,9 +23,9 @@ func (k *prices) of(key poolKey, from protocol.Time) (out line) {
 	if !ok {
 		return out
 	}
-	shift := int(from.Sub(k.from) / slot)
+	shift := int(from.Sub(k.from) / k.slot)
 	for i := range out {
-		if j := i + shift; j >= 0 && j < horizon {
+		if j := i + shift; j >= 0 && j < len(old) {
 			out[i] = old[j]
 		}
 	}
@@ -47,7 +49,7 @@ func (k *prices) keep(p *problem) {
 		lines[q.key] = q.price
 	}
 	maps.DeleteFunc(lines, func(_ poolKey, l line) bool { return l == line{} })
-	k.from, k.lines = p.from, lines
+	k.slot, k.from, k.lines = p.slot, p.from, lines
 }
 
 // announce returns the prices for the next Call, in whole microdollars.
@@ -55,7 +57,7 @@ func (k *prices) announce() []protocol.Price {
 	var out []protocol.Price
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
 		l := k.lines[key]
-		last := horizon
+		last := len(l)
 		for last > 0 && l[last-1] < 1 {
 			last--
 		}
@@ -66,7 +68,7 @@ func (k *prices) announce() []protocol.Price {
 		for i := range v {
 			v[i] = protocol.Microdollars(l[i])
 		}
-		out = append(out, protocol.Price{Site: key.site, Model: key.model, From: k.from, Slot: slot, Values: v})
+		out = append(out, protocol.Price{Site: key.site, Model: key.model, From: k.from, Slot: k.slot, Values: v})
 	}
 	return out
 }

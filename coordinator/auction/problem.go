@@ -11,6 +11,9 @@ import (
 // A problem is one round in numbers: what each lot could do, what that costs,
 // and what room there is.
 type problem struct {
+	grid
+	planning protocol.Planning
+
 	now   protocol.Time
 	from  protocol.Time // of slot 0
 	pools []pool
@@ -49,7 +52,8 @@ type candidate struct {
 }
 
 func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
-	p := &problem{now: r.Now, moved: 1, full: r.Full, from: r.Now.Floor(slot), index: make(map[poolKey]int)}
+	g := newGrid(r.Planning.OrDefault())
+	p := &problem{grid: g, planning: r.Planning.OrDefault(), now: r.Now, moved: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int)}
 	pools := 0
 	for _, s := range r.Sites {
 		pools += len(s.Room)
@@ -64,7 +68,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
-			p.pools[i].room.spread(p.position(h.start), p.position(h.finish), -float64(h.gpu)/1000)
+			p.spread(&p.pools[i].room, p.position(h.start), p.position(h.finish), -float64(h.gpu)/1000)
 		}
 	}
 	trust := make(map[string]protocol.Milli, len(r.Sites))
@@ -73,7 +77,7 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	}
 	for _, l := range r.Lots {
 		p.jobs = append(p.jobs, l.Job)
-		p.patient = append(p.patient, patient(l, r.Next))
+		p.patient = append(p.patient, patient(l, r.Next, p.planning.FirmLead))
 		p.lots = append(p.lots, p.rank(l, trust, r.Terms))
 	}
 	return p
@@ -82,32 +86,33 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 // addPool takes in what a site says of one model. Its slots may lie otherwise
 // than ours: each of ours takes the value at its own start.
 func (p *problem) addPool(site string, room protocol.Room, known *prices) {
-	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * slotHours}
+	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * p.slotHours}
 	open := room.Open
 	if len(open) == 0 {
 		open = room.Free
 	}
-	for i := range horizon {
-		start := p.from.Add(time.Duration(i) * slot)
+	for i := range p.slots {
+		start := p.from.Add(time.Duration(i) * p.slot)
 		j := 0
 		if room.Slot > 0 && start > room.From {
 			j = int(start.Sub(room.From) / room.Slot)
 		}
-		q.bare[i] = float64(valueAt(room.Free, j)) / 1000 * slotHours
-		q.room[i] = min(q.bare[i], float64(valueAt(open, j))/1000*slotHours)
+		q.bare[i] = float64(valueAt(room.Free, j)) / 1000 * p.slotHours
+		q.room[i] = min(q.bare[i], float64(valueAt(open, j))/1000*p.slotHours)
 	}
 	if len(room.Free) > 0 {
 		q.free = float64(room.Free[0]) / 1000
 		q.open = min(q.free, float64(open[0])/1000)
 	}
-	left := 1 - float64(hours(p.now, p.from)/slotHours)
+	left := 1 - float64(hours(p.now, p.from)/p.slotHours)
 	q.bare[0] *= left
 	q.room[0] *= left
 	q.price = known.of(q.key, p.from)
+	clear(q.price[p.slots:])
 	p.index[q.key] = len(p.pools)
 	p.pools = append(p.pools, q)
 	p.sums = append(p.sums, sum{})
-	p.sums[len(p.sums)-1].accumulate(&q.price)
+	p.accumulate(&p.sums[len(p.sums)-1], &q.price)
 }
 
 // valueAt returns v[i], or the last value beyond the end, and the first before the begin.
@@ -139,12 +144,12 @@ func (p *problem) poolOf(j protocol.Job, site, model string) int {
 }
 
 // position returns where in the plan an instant lies; what is past lies at now.
-func (p *problem) position(t protocol.Time) float64 { return position(max(t, p.now), p.from) }
+func (p *problem) position(t protocol.Time) float64 { return p.grid.position(max(t, p.now), p.from) }
 
 // mean returns the mean price of a GPU-hour of a pool between two positions.
 func (p *problem) mean(pool int, a, b float64) protocol.Microdollars {
 	if pool < 0 || b <= a {
 		return 0
 	}
-	return protocol.Microdollars(p.sums[pool].over(a, b) / ((b - a) * slotHours))
+	return protocol.Microdollars(p.sums[pool].over(a, b) / ((b - a) * p.slotHours))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -53,11 +52,6 @@ type home struct {
 // sort would.
 const firstLook = 32
 
-// slip is how much later than it was sold for a site may begin a job that waits
-// there. Lateness is counted as if it did: a finish that just makes the deadline
-// seldom does.
-const slip = 15 * time.Minute
-
 // rank returns the ranking of a lot, with nothing in order yet.
 func (p *problem) rank(l Lot, trust map[string]protocol.Milli, w protocol.Weights) *ranking {
 	n := 0
@@ -90,7 +84,8 @@ func (r *ranking) cost(menu int, o *protocol.Option, trust protocol.Milli, w pro
 		room = protocol.GPUHours(o.Fragment, o.Finish.Sub(o.Start), r.p.mean(r.pool(menu, o.Model), r.p.position(o.Start), r.p.position(o.Finish)))
 	}
 	if o.Start > r.p.now {
-		finish = finish.Add(slip)
+		// A finish that just makes the deadline of a job that waits seldom does.
+		finish = finish.Add(r.p.planning.MaxStartDelay)
 	}
 	delay, late := w.Waiting(r.lot.Job, o.Start, finish)
 	return scale(o.Money, trust) + scale(w.CarbonCost(o.Carbon), trust) + o.Awake + o.Transfer + room + delay + late

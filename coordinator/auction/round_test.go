@@ -21,7 +21,7 @@ func solve(r Round, steps int) (*problem, []int) {
 // fit counts by the slot, from the offers alone, whether options of a round's
 // lots fit together: in GPU-hours of each quarter, and in GPUs free now.
 func fit(r Round, p *problem, choice []int) bool {
-	from := r.Now.Floor(slot)
+	from := r.Now.Floor(usual.slot)
 	for _, s := range r.Sites {
 		for _, room := range s.Room {
 			now, used := 0.0, line{}
@@ -34,17 +34,17 @@ func fit(r Round, p *problem, choice []int) bool {
 					now += gpus
 				}
 				for h := range used {
-					start := from.Add(time.Duration(h) * slot)
-					used[h] += gpus * max(0, hours(min(k.Finish, start.Add(slot)), max(k.Start, start, r.Now)))
+					start := from.Add(time.Duration(h) * usual.slot)
+					used[h] += gpus * max(0, hours(min(k.Finish, start.Add(usual.slot)), max(k.Start, start, r.Now)))
 				}
 			}
 			if now > float64(room.Free[0])/1000+1e-6 {
 				return false
 			}
 			for h := range used {
-				start := from.Add(time.Duration(h) * slot)
+				start := from.Add(time.Duration(h) * usual.slot)
 				free := float64(room.Free[min(int(max(start, noon).Sub(noon)/time.Hour), len(room.Free)-1)]) / 1000
-				if used[h] > free*hours(start.Add(slot), max(start, r.Now))+1e-6 {
+				if used[h] > free*hours(start.Add(usual.slot), max(start, r.Now))+1e-6 {
 					return false
 				}
 			}

@@ -11,6 +11,11 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
+// usual is the grid of the default Planning.
+var usual = newGrid(protocol.DefaultPlanning())
+
+const usualSlots = 288
+
 var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
 // hourly is room of one model, free from noon on, hour by hour; the last value

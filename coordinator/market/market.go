@@ -38,8 +38,11 @@ type Config struct {
 	// carries, trace headers apart. 0: no limit but protocol.MaxMessage.
 	MaxOfferBytes int
 	Terms         protocol.Weights
-	Pay           accounts.Rule
-	Advice        Advice
+	// Planning is how far and how finely sites and auction plan. Every Call carries
+	// it. Default protocol.DefaultPlanning, also in place of one that is not valid.
+	Planning protocol.Planning
+	Pay      accounts.Rule
+	Advice   Advice
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
 	Patience time.Duration
@@ -69,6 +72,9 @@ func (c Config) withDefaults() Config {
 	c.Gather, c.Replan = max(c.Gather, time.Millisecond), max(c.Replan, time.Millisecond)
 	if c.Most == 0 {
 		c.Most = 4096
+	}
+	if c.Planning.Validate() != nil {
+		c.Planning = protocol.DefaultPlanning()
 	}
 	c.Advice = c.Advice.withDefaults()
 	return c

@@ -70,7 +70,7 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 	}
 	k.round = r
 	k.rounds++
-	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow(), MaxBytes: k.cfg.MaxOfferBytes}
+	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow(), MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i
@@ -153,7 +153,7 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Left: r.left, Terms: k.cfg.Terms, Leeway: k.leeway(now)}
+	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Left: r.left, Terms: k.cfg.Terms, Planning: k.cfg.Planning, Leeway: k.leeway(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {

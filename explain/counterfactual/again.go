@@ -54,8 +54,8 @@ type cleared struct {
 }
 
 // New returns a run that has heard nothing, of a ledger in the order in which it
-// was heard. Its weights and its time for offers will be those of the ledger; cfg
-// has all else.
+// was heard. Its weights, its planning and its time for offers will be those of the
+// ledger; cfg has all else.
 func New(cfg market.Config) *Run {
 	return &Run{cfg: cfg, index: make(map[uint64]int), fresh: true, rule: auction.New(auction.Config{})}
 }
@@ -95,7 +95,7 @@ func (r *Run) Add(m protocol.Message) {
 	}
 	r.early = append(r.early, m)
 	if c, ok := m.Body.(protocol.Call); ok {
-		r.cfg.Terms, r.cfg.Window = c.Terms, c.Closes.Sub(m.At)
+		r.cfg.Terms, r.cfg.Window, r.cfg.Planning = c.Terms, c.Closes.Sub(m.At), c.Planning
 		r.market = market.New(r.cfg, (*tape)(r))
 		for _, m := range r.early {
 			r.next(m)
@@ -174,7 +174,7 @@ func same(got, want protocol.Message) bool {
 	switch w := want.Body.(type) {
 	case protocol.Call:
 		g, ok := got.Body.(protocol.Call)
-		return ok && g.Round == w.Round && g.Terms == w.Terms && slices.EqualFunc(g.Jobs, w.Jobs, func(x, y protocol.Job) bool { return x.ID == y.ID }) &&
+		return ok && g.Round == w.Round && g.Terms == w.Terms && g.Planning.OrDefault() == w.Planning.OrDefault() && slices.EqualFunc(g.Jobs, w.Jobs, func(x, y protocol.Job) bool { return x.ID == y.ID }) &&
 			slices.EqualFunc(g.Shadow, w.Shadow, func(x, y protocol.Price) bool {
 				return x.Site == y.Site && x.Model == y.Model && x.From == y.From && x.Slot == y.Slot && slices.Equal(x.Values, y.Values)
 			})

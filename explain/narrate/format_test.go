@@ -12,7 +12,7 @@ import (
 
 func TestEveryCodeHasWords(t *testing.T) {
 	for _, code := range []protocol.Code{
-		protocol.NotAllowed, protocol.NoModel, protocol.TooBig, protocol.NoRoom, protocol.PastDeadline, protocol.NoSignal,
+		protocol.NotAllowed, protocol.NoModel, protocol.TooBig, protocol.NoRoom, protocol.PastDeadline, protocol.NoSignal, protocol.BadPlanning,
 		protocol.NotAsked, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoOffer,
 		protocol.Malformed, protocol.Duplicate, protocol.RoomGone, protocol.Superseded, protocol.UnknownJob,
 		protocol.SiteSilent, protocol.BadTerms, protocol.Judged, "",

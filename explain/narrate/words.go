@@ -25,6 +25,8 @@ func Words(code protocol.Code) string {
 		return "the rule of this policy asks another site"
 	case protocol.Forbidden:
 		return "a rule of the operators' policy forbids it"
+	case protocol.BadPlanning:
+		return "the coordinator's call named slots or a horizon that no site can plan by"
 	case protocol.Cheapest:
 		return "it costs least, all jobs of the round taken together"
 	case protocol.Judged:

@@ -111,6 +111,7 @@ var plan = []line{
 	{"lab/faults", shell, "protocol bus agents agents/fgd agents/capacity agents/forecast scenarios/sim/executor agents/power coordinator/auction coordinator/accounts coordinator/market coordinator/snapshot scenarios/sim", "", "plays what befalls a federation; its oracle looks into nobody who decides"},
 	{"cmd/coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cmd/cluster-agent", shell, "*", "", "a main: one site of a live federation"},
+	{"lab/ledgerdiff", shell, "protocol bus/wal", "", "a main: holds two ledgers side by side; it judges neither"},
 	{"lab/estimates", shell, "protocol agents/runtimeest", "", "replays public traces, to judge what sites foretell"},
 	{"lab/adversary", shell, "*", "", "attacks the house from all sides, and counts what holds"},
 
