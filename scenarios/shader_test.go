@@ -111,11 +111,11 @@ func TestASiteThatLiesDoesNotLive(t *testing.T) {
 	}
 	name := s.Sites[0].Name
 	s.Sites[0].Bids = spec.Bids{Price: 1300, Energy: 1000}
-	if _, _, err := Settle(s, name, s.Start, s.End); err == nil || !strings.Contains(err.Error(), name+": bids") {
-		t.Errorf("Settle = %v; want an error that names site and field", err)
+	if _, err := SimulateSite(s, name, s.Start, s.End); err == nil || !strings.Contains(err.Error(), name+": bids") {
+		t.Errorf("SimulateSite = %v; want an error that names site and field", err)
 	}
 	s.Sites[0].Bids = spec.Bids{Price: 1000}
-	if _, _, err := Settle(s, name, s.Start, s.End); err != nil {
+	if _, err := SimulateSite(s, name, s.Start, s.End); err != nil {
 		t.Error(err)
 	}
 }

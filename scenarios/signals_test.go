@@ -96,14 +96,15 @@ func TestAConstantIsHeardByASiteThatIsBegunAnewMonthsLater(t *testing.T) {
 	site := s.Sites[2]
 	site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-24 * time.Hour), Value: 1070}}
 	now := s.Start.Add(forecast.Oldest + 48*time.Hour)
-	p, _, err := Settle(s, site.Name, s.Start, now.Add(24*time.Hour))
+	x, err := SimulateSite(s, site.Name, s.Start, now.Add(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range p.Feed.Tick(now) {
-		p.Grid.Hear(now, m.Body.(protocol.Signal))
+	known := forecast.New(x.Forecast)
+	for _, m := range x.Signals.Machine.Tick(now) {
+		known.Hear(now, m.Body.(protocol.Signal))
 	}
-	if got := p.Grid.Outlook(now, 1).PUE[0]; got != 1070 {
+	if got := known.Outlook(now, 1).PUE[0]; got != 1070 {
 		t.Errorf("a PUE of 1.07: the site takes it for %d thousandths", got)
 	}
 }

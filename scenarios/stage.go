@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
@@ -112,47 +111,12 @@ func (st *Stage) add(site spec.Site, habit agents.Habit, body capacity.Config, s
 	return nil
 }
 
-// A Place is what a site of a scenario is made of: what its agent owns, and who
-// plays its machines and its grid.
-type Place struct {
+// A place is what a site of a replay is made of: what its agent owns, and the
+// machines that simulate its cluster and its grid.
+type place struct {
+	simulation
 	Fleet *capacity.Fleet
 	Grid  *forecast.Known
-	Hands *sim.Hands
-	Feed  *sim.Feed
-}
-
-// Settle makes one site of a scenario, for a federation that lives. Its agent is
-// one of the auction's. Its grid repeats its last day until a time.
-func Settle(s spec.Scenario, name string, start, until protocol.Time) (Place, *agents.Agent, error) {
-	for _, site := range s.Sites {
-		if site.Name != name {
-			continue
-		}
-		if !site.Bids.Honest() {
-			return Place{}, nil, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
-		}
-		_, habit, body := conduct(Auction, s.Seed)
-		site.Signals = hourly(site.Signals)
-		p, err := settle(site, body, Forecasts, s.Seed, start, until)
-		if err != nil {
-			return Place{}, nil, fmt.Errorf("scenarios: site %s: %w", name, err)
-		}
-		habit.Idle = site.IdleBid
-		return p, agents.New(agents.Config{Site: name, Habit: habit}, p.Fleet, p.Grid), nil
-	}
-	return Place{}, nil, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
-}
-
-// hourly has what is constant told of each hour: a site that lives for long believes
-// nothing any more that was told once, when it began.
-func hourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
-	all = maps.Clone(all)
-	for what, points := range all {
-		if len(points) == 1 {
-			all[what] = append(slices.Clone(points), later(points, time.Hour)...)
-		}
-	}
-	return all
 }
 
 // Moved returns a scenario with all that its grids did, and all that befalls its
@@ -190,13 +154,26 @@ func later(points []protocol.Point, by time.Duration) []protocol.Point {
 	return points
 }
 
-func settle(site spec.Site, body capacity.Config, signals Signals, seed uint64, start, until protocol.Time) (p Place, err error) {
-	nodes := Machines(site)
-	body.Nodes, body.Power = nodes, power.Default()
+func settle(site spec.Site, body capacity.Config, signals Signals, seed uint64, start, until protocol.Time) (p place, err error) {
+	body.Nodes, body.Power = Machines(site), power.Default()
 	if p.Fleet, err = capacity.New(body); err != nil {
 		return p, err
 	}
 	p.Grid = forecast.New(signals.rules(site))
+	p.simulation, err = simulate(site, signals, seed, start, until)
+	return p, err
+}
+
+// A simulation plays the cluster and the grid of a site.
+type simulation struct {
+	Hands *sim.Hands
+	Feed  *sim.Feed
+}
+
+// simulate makes the machines that play the cluster and the grid of a site from
+// start. The grid repeats its last day until a time.
+func simulate(site spec.Site, signals Signals, seed uint64, start, until protocol.Time) (p simulation, err error) {
+	nodes := Machines(site)
 	p.Hands = sim.NewHands(site.Name, nodes, power.Default(), start, Truth(seed))
 	for _, o := range site.Outages {
 		p.Hands.Outage(o.From, o.To, nodes)

@@ -1,4 +1,4 @@
-// Package runtime runs the parties of one site for real: its agent, and beside it
+// Package runtime builds and runs the parties of one site: its agent, and beside it
 // whatever hands and feeds it has. Agent and hands keep their facts in a folder,
 // so a site that was killed stands again where it stood.
 //

@@ -11,10 +11,10 @@ import (
 
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
-	"github.com/gridbid/gridbid/lab/clusters"
 )
 
 // clusterConfig is how a real cluster is used, in the configuration's own words.
@@ -38,18 +38,18 @@ type (
 // machine begins anew.
 const leastSilence = time.Minute
 
-// site makes the parties of a site on a real cluster.
+// site builds the parties of a site on a real cluster, whose signals come from live.
 func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, error) {
 	k := c.Cluster
 	if k == nil {
 		return c.hub(log)
 	}
-	x := clusters.Site{
-		Config: kube.Config{
-			Site: c.Site, Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
+	x := kubesite.Config{
+		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.rules(), ChargeIdle: c.Grid.Idle},
+		Kubeconfig: k.Kubeconfig,
+		Executor: kube.Config{
+			Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
-		Kubeconfig: k.Kubeconfig, Folder: c.Folder,
-		Feed: live, Grid: c.Grid.rules(), Idle: c.Grid.Idle,
 	}
 	var err error
 	if x.Power, err = measuredTable(k.Curves); err != nil {
@@ -61,14 +61,14 @@ func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, erro
 		}
 	}
 	if k.Prometheus != nil {
-		if err := k.Prometheus.into(&x.Config); err != nil {
+		if err := k.Prometheus.into(&x.Executor); err != nil {
 			return runtime.Config{}, err
 		}
 	}
 	for _, d := range []struct {
 		name, text string
 		to         *time.Duration
-	}{{"abandon", k.Abandon, &x.Abandon}, {"metered", k.Metered, &x.Metered}} {
+	}{{"abandon", k.Abandon, &x.Executor.Abandon}, {"metered", k.Metered, &x.Executor.Metered}} {
 		if d.text == "" {
 			continue
 		}
@@ -78,13 +78,13 @@ func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, erro
 		}
 		*d.to = v
 	}
-	if x.Abandon > 0 && x.Abandon < leastSilence {
+	if x.Executor.Abandon > 0 && x.Executor.Abandon < leastSilence {
 		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, leastSilence)
 	}
 	if x.Queue, err = c.Queue.config(); err != nil {
 		return runtime.Config{}, err
 	}
-	return x.Parties()
+	return kubesite.Build(x, runtime.LocalParty{Service: live.Run})
 }
 
 // measuredTable is the power table with what a site measured of its own cards.

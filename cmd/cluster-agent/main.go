@@ -121,7 +121,7 @@ func prepare(o options, out io.Writer) (setup, error) {
 		return s, fmt.Errorf("traces: %w", err)
 	}
 	if c.Simulate == nil {
-		_, err = c.site(s.log, nil)
+		_, err = c.site(s.log, c.feed(s.log))
 		return s, err
 	}
 	s.scenario, err = spec.Load(c.Simulate.Scenario, spec.Options{Data: c.Simulate.Data})

@@ -5,10 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
+	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
-	"github.com/gridbid/gridbid/lab/clusters"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -41,17 +40,12 @@ func (q *queueConfig) config() (*queue.Config, error) {
 	return &queue.Config{Kueue: k}, nil
 }
 
-// hub makes the only party of a site that runs nothing itself: its queue.
+// hub builds a site that runs nothing itself: its only party is its queue.
 func (c config) hub(log *slog.Logger) (runtime.Config, error) {
-	var to kube.Config
-	if err := to.Connect(c.Queue.Kubeconfig); err != nil {
-		return runtime.Config{}, err
-	}
 	q, err := c.Queue.config()
 	if err != nil {
 		return runtime.Config{}, err
 	}
 	q.Site, q.Namespaces, q.Log = c.Site, c.Queue.Namespaces, log
-	q.Client, q.Dynamic = to.Client, to.Dynamic
-	return runtime.Config{Site: c.Site, Folder: c.Folder, Queue: clusters.RunQueue(*q)}, nil
+	return kubesite.BuildQueue(*q, c.Queue.Kubeconfig, c.Folder)
 }

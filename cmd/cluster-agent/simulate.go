@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,14 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/agents"
-	"github.com/gridbid/gridbid/agents/forecast"
-	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/sim/executor"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -43,20 +38,15 @@ func simulate(c config, s spec.Scenario, live *signals.Feed) (runtime.Config, er
 	}
 	s.Sites = s.Sites[i : i+1] // another one may have the name of ours
 	s.Sites[0].Name = c.Site
-	place, agent, err := scenarios.Settle(s, c.Site, born, born.Add(lasts))
+	x, err := scenarios.SimulateSite(s, c.Site, born, born.Add(lasts))
 	if err != nil {
 		return runtime.Config{}, err
 	}
-	out := runtime.Config{
-		Site: c.Site, Folder: c.Folder, Agent: agent,
-		Beside: map[protocol.Party]runtime.Party{protocol.Hands(c.Site): executor.Simulate(c.Site, place.Hands), protocol.Feed(c.Site): place.Feed},
-	}
 	if live != nil {
-		out.Agent = agents.New(agents.Config{Site: c.Site, Habit: agents.Habit{Later: true, Choose: true, Idle: c.Grid.Idle}}, place.Fleet, forecast.New(c.Grid.rules()))
-		delete(out.Beside, protocol.Feed(c.Site))
-		out.More = map[protocol.Party]func(context.Context, bus.Hub, uint32) error{protocol.Feed(c.Site): live.Run}
+		x.Forecast, x.ChargeIdle = c.Grid.rules(), c.Grid.Idle
+		x.Signals = runtime.LocalParty{Service: live.Run}
 	}
-	return out, nil
+	return x.Build(c.Folder)
 }
 
 // birth returns when a played site was first begun. Its meters count from then.

@@ -38,7 +38,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/sim"
-	"github.com/gridbid/gridbid/scenarios/sim/executor"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -410,9 +409,13 @@ func (f *upFlags) rules(w protocol.Weights) market.Config {
 	return market.Config{Terms: w, Pay: accounts.Rule{Margin: 100}, Most: 512, Advice: f.live(f.speed)}
 }
 
-// site starts an agent with its hands and its feed.
+// site starts one simulated site of the scenario.
 func (u *upped) site(ctx context.Context, name string) error {
-	place, agent, err := scenarios.Settle(u.scenario, name, u.scenario.Start, scenarios.Metered(u.scenario).Add(scenarios.Longest))
+	x, err := scenarios.SimulateSite(u.scenario, name, u.scenario.Start, scenarios.Metered(u.scenario).Add(scenarios.Longest))
+	if err != nil {
+		return err
+	}
+	cfg, err := x.Build(filepath.Join(u.flags.folder, "sites", name))
 	if err != nil {
 		return err
 	}
@@ -422,14 +425,7 @@ func (u *upped) site(ctx context.Context, name string) error {
 	}
 	tele.Check(hub.Ready)
 	u.mux.Handle("/agents/"+name+"/", loopback.Only(http.StripPrefix("/agents/"+name, tele.Handler())))
-	cfg := runtime.Config{
-		Site: name, Folder: filepath.Join(u.flags.folder, "sites", name), Agent: agent,
-		Far: hub, Near: hub, Clock: u.clock, Log: u.log.With("site", name), Told: tele.Told,
-		Beside: map[protocol.Party]runtime.Party{
-			protocol.Hands(name): executor.Simulate(name, place.Hands),
-			protocol.Feed(name):  place.Feed,
-		},
-	}
+	cfg.Far, cfg.Near, cfg.Clock, cfg.Log, cfg.Told = hub, hub, u.clock, u.log.With("site", name), tele.Told
 	u.run(ctx, name, func() error { return runtime.Run(ctx, cfg) })
 	return nil
 }

@@ -222,12 +222,16 @@ func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, agent, err := scenarios.Settle(s, "hydro-north", s.Start, s.End)
+	x, err := scenarios.SimulateSite(s, "hydro-north", s.Start, s.End)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range place.Feed.Tick(s.Start) {
-		agent.Step(s.Start, m)
+	site, err := x.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range x.Signals.Machine.Tick(s.Start) {
+		site.Agent.Step(s.Start, m)
 	}
 	flags := &upFlags{speed: 60}
 	call := protocol.Call{Round: 1, Terms: scenarios.Weights(s)}
@@ -238,7 +242,7 @@ func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
 		})
 	}
 	who := protocol.Mouth{Who: protocol.Coordinator}
-	said := agent.Step(s.Start, who.Say(s.Start, "", call))
+	said := site.Agent.Step(s.Start, who.Say(s.Start, "", call))
 	offer, ok := said[0].Body.(protocol.Offer)
 	if !ok || len(offer.Jobs[0].Options) == 0 {
 		t.Fatalf("it says %+v", said[0])

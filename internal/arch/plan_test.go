@@ -86,7 +86,8 @@ var plan = []line{
 	{"coordinator/jobstatus", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
 	{"coordinator/api", shell, "internal/loopback internal/yamlschema protocol bus coordinator/jobstatus coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "runs a market over a hub, with its books"},
-	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal", "", "runs the parties of a site, with their journals; what they are is the caller's affair"},
+	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power", "", "builds and runs the parties of a site, with their journals; the caller hands in its executor and its signals"},
+	{"cluster-agent/kubesite", shell, "protocol bus cluster-agent/kube cluster-agent/kube/queue cluster-agent/runtime", "", "builds a site whose executor is a Kubernetes cluster"},
 
 	{"scenarios/trace", pure, "protocol agents/forecast", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/generate", pure, "protocol", "", "makes up by the seed alone"},

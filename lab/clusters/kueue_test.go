@@ -14,6 +14,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
+	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
@@ -74,7 +75,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	var to kube.Config
 	manager.Must(to.Connect(manager.Rights("plugin", "default")))
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: RunQueue(queue.Config{
+	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: kubesite.ServeQueue(queue.Config{
 		Site: "hub", Client: to.Client, Dynamic: to.Dynamic, Every: 2 * time.Second, Log: log,
 		Kueue: &queue.Kueue{Run: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
 	})}

@@ -13,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
+	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
@@ -199,7 +200,7 @@ func begunAnew(t *testing.T, x *theatre, lyon kubetest.People) {
 
 func fromAHub(t *testing.T, x *theatre, _ kubetest.People) {
 	c := kubetest.People{Cluster: kubetest.New(t, kubeenv.Options{})}
-	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: x.hub, Log: slog.New(slog.DiscardHandler), Queue: RunQueue(queue.Config{Site: "hub", Client: c.Client, Every: 2 * time.Second})}
+	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: x.hub, Log: slog.New(slog.DiscardHandler), Queue: kubesite.ServeQueue(queue.Config{Site: "hub", Client: c.Client, Every: 2 * time.Second})}
 	ctx, end := context.WithCancel(x.ctx)
 	done := make(chan error, 1)
 	go func() { done <- runtime.Run(ctx, cfg) }()

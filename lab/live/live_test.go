@@ -28,7 +28,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/sim"
-	"github.com/gridbid/gridbid/scenarios/sim/executor"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -102,14 +101,15 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 	end = sync.OnceFunc(func() { cancel(); f.all.Wait(); srv.Close() })
 	t.Cleanup(end)
 	for _, x := range s.Sites {
-		place, agent, err := scenarios.Settle(s, x.Name, s.Start, scenarios.Metered(s).Add(scenarios.Longest))
+		site, err := scenarios.SimulateSite(s, x.Name, s.Start, scenarios.Metered(s).Add(scenarios.Longest))
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := runtime.Config{
-			Site: x.Name, Folder: t.TempDir(), Agent: agent, Far: &srv.Hub, Near: &srv.Hub, Clock: f.clock, Log: slog.New(slog.DiscardHandler),
-			Beside: map[protocol.Party]runtime.Party{protocol.Hands(x.Name): executor.Simulate(x.Name, place.Hands), protocol.Feed(x.Name): place.Feed},
+		cfg, err := site.Build(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
 		}
+		cfg.Far, cfg.Near, cfg.Clock = &srv.Hub, &srv.Hub, f.clock
 		f.all.Go(func() { _ = runtime.Run(ctx, cfg) }) // ends with the test
 	}
 	port, err := srv.Join(ctx, protocol.Submitter)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
@@ -32,7 +32,7 @@ func direct(n, jobs int) (t tally, err error) {
 	t.Sites, t.Jobs = n, jobs
 	now := s.Start.Floor(time.Hour).Add(time.Hour)
 	k := market.New(market.Config{Terms: scenarios.Weights(s)}, auction.New(auction.Config{}))
-	all := make(map[protocol.Party]*agents.Agent, n)
+	all := make(map[protocol.Party]bus.Machine, n)
 	feed := func(who protocol.Party, ms []protocol.Message) {
 		for _, m := range ms {
 			if _, hello := m.Body.(protocol.Hello); hello {
@@ -41,16 +41,21 @@ func direct(n, jobs int) (t tally, err error) {
 		}
 	}
 	for _, place := range s.Sites {
-		p, agent, err := scenarios.Settle(s, place.Name, now.Add(-time.Hour), now.Add(30*24*time.Hour))
+		x, err := scenarios.SimulateSite(s, place.Name, now.Add(-time.Hour), now.Add(30*24*time.Hour))
+		if err != nil {
+			return t, err
+		}
+		site, err := x.Build("")
 		if err != nil {
 			return t, err
 		}
 		who := protocol.Agent(place.Name)
-		all[who] = agent
-		feed(who, agent.Tick(now))
-		for due := p.Feed.Due(); due != 0 && due <= now; due = p.Feed.Due() {
-			for _, m := range p.Feed.Tick(due) {
-				feed(who, agent.Step(now, m))
+		all[who] = site.Agent
+		feed(who, site.Agent.Tick(now))
+		signals := x.Signals.Machine
+		for due := signals.Due(); due != 0 && due <= now; due = signals.Due() {
+			for _, m := range signals.Tick(due) {
+				feed(who, site.Agent.Step(now, m))
 			}
 		}
 	}
@@ -71,7 +76,7 @@ func direct(n, jobs int) (t tally, err error) {
 }
 
 // round carries one call to all sites, and what comes of it back and forth.
-func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message, all map[protocol.Party]*agents.Agent) {
+func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message, all map[protocol.Party]bus.Machine) {
 	t.Messages, t.Bytes = len(all), int64(len(all))*size(call)
 	var offers, outcome []protocol.Message
 	began := time.Now()

@@ -19,7 +19,6 @@ import (
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/sim/executor"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -62,14 +61,15 @@ func (f *federation) start(ctx context.Context) error {
 	now := protocol.At(time.Now())
 	for _, place := range f.script.Sites {
 		name := place.Name
-		p, agent, err := scenarios.Settle(f.script, name, now, now.Add(30*24*time.Hour))
+		x, err := scenarios.SimulateSite(f.script, name, now, now.Add(30*24*time.Hour))
 		if err != nil {
 			return err
 		}
-		cfg := runtime.Config{
-			Site: name, Folder: filepath.Join(f.dir, name), Agent: &timed{agent, &f.bids}, Far: f.dial(), Log: quiet,
-			Beside: map[protocol.Party]runtime.Party{protocol.Hands(name): executor.Simulate(name, p.Hands), protocol.Feed(name): p.Feed},
+		cfg, err := x.Build(filepath.Join(f.dir, name))
+		if err != nil {
+			return err
 		}
+		cfg.Agent, cfg.Far = &timed{cfg.Agent, &f.bids}, f.dial()
 		f.all.Go(func() { _ = runtime.Run(ctx, cfg) })
 	}
 	port, err := f.dial().Join(ctx, protocol.Submitter)

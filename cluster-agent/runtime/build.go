@@ -1,0 +1,76 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A SiteConfig says what a site is made of, whatever runs its jobs and whatever
+// reports its grid.
+type SiteConfig struct {
+	Site   string // the site's name in the federation
+	Folder string // where its parties journal their facts; see Config.Folder
+
+	// Nodes are the site's machines. Leave them empty if the executor reports them.
+	Nodes []capacity.Node
+	// Power is what the site's devices draw. The zero table is power.Default().
+	Power power.Table
+	// Forecast says how the agent forecasts the hours that no signal reported.
+	Forecast forecast.Config
+	// ChargeIdle makes each bid pay its share of its node's idle draw.
+	ChargeIdle bool
+}
+
+// A LocalParty is an executor or a signal source. It talks to its agent only,
+// over the site's near hub. Exactly one of its fields is set.
+type LocalParty struct {
+	// Machine is stepped by the site's own loop. If it keeps facts (a Keeper), the
+	// site journals and restores them.
+	Machine Party
+	// Service joins the near hub by itself and runs until ctx ends. Its life is the
+	// agent's. An error ends the site.
+	Service func(ctx context.Context, near bus.Hub, life uint32) error
+}
+
+// BuildSite builds the parties of a site around an executor, which runs the jobs
+// that the site wins, and a source of grid signals. The caller sets Far, Log and
+// whatever else differs by program, and hands the result to Run.
+func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
+	if len(cfg.Power.Models()) == 0 {
+		cfg.Power = power.Default()
+	}
+	room, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, Standby: capacity.UsualStandby})
+	if err != nil {
+		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
+	}
+	habit := agents.Habit{Later: true, Choose: true, Idle: cfg.ChargeIdle}
+	out := Config{
+		Site: cfg.Site, Folder: cfg.Folder, Log: slog.New(slog.DiscardHandler),
+		Agent:  agents.New(agents.Config{Site: cfg.Site, Habit: habit}, room, forecast.New(cfg.Forecast)),
+		Beside: make(map[protocol.Party]Party),
+		More:   make(map[protocol.Party]func(context.Context, bus.Hub, uint32) error),
+	}
+	for _, x := range []struct {
+		name  protocol.Party
+		party LocalParty
+	}{{protocol.Hands(cfg.Site), executor}, {protocol.Feed(cfg.Site), signals}} {
+		switch {
+		case (x.party.Machine == nil) == (x.party.Service == nil):
+			return Config{}, fmt.Errorf("site %s: %s: set either Machine or Service", cfg.Site, x.name)
+		case x.party.Machine != nil:
+			out.Beside[x.name] = x.party.Machine
+		default:
+			out.More[x.name] = x.party.Service
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,66 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// A SimulatedSite is one site of a scenario for a live federation: what it is made
+// of, and the parties that simulate its cluster and its grid.
+type SimulatedSite struct {
+	runtime.SiteConfig
+	Executor runtime.LocalParty
+	Signals  runtime.LocalParty
+}
+
+// Build returns the parties of the site. They journal their facts in a folder.
+func (s SimulatedSite) Build(folder string) (runtime.Config, error) {
+	s.Folder = folder
+	return runtime.BuildSite(s.SiteConfig, s.Executor, s.Signals)
+}
+
+// SimulateSite simulates one site of a scenario for a live federation, from start.
+// Its grid repeats its last day until a time. A site that misreports its bids is
+// an error: only replays show what that does.
+func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (SimulatedSite, error) {
+	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == name })
+	if i < 0 {
+		return SimulatedSite{}, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
+	}
+	site := s.Sites[i]
+	if !site.Bids.Honest() {
+		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
+	}
+	site.Signals = hourly(site.Signals)
+	p, err := simulate(site, Forecasts, s.Seed, start, until)
+	if err != nil {
+		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: %w", name, err)
+	}
+	return SimulatedSite{
+		SiteConfig: runtime.SiteConfig{
+			Site: name, Nodes: Machines(site), Power: power.Default(), Forecast: Forecasts.rules(site), ChargeIdle: site.IdleBid,
+		},
+		Executor: runtime.LocalParty{Machine: executor.Simulate(name, p.Hands)},
+		Signals:  runtime.LocalParty{Machine: p.Feed},
+	}, nil
+}
+
+// hourly has what is constant told of each hour: a site that lives for long believes
+// nothing any more that was told once, when it began.
+func hourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
+	all = maps.Clone(all)
+	for what, points := range all {
+		if len(points) == 1 {
+			all[what] = append(slices.Clone(points), later(points, time.Hour)...)
+		}
+	}
+	return all
+}
