@@ -11,6 +11,11 @@ import (
 // A Config says what a Book keeps. The zero Config is the default.
 type Config struct {
 	All bool // keep every round of every job in full
+
+	// Live bounds what is kept, for a coordinator that runs for years: no bids, no
+	// lists of all decisions, forecasts and meter reports, and of what is over only
+	// the newest jobs and rounds (KeptEnded, KeptRounds).
+	Live bool
 }
 
 // A Book is the record of one run.
@@ -28,7 +33,16 @@ type Book struct {
 	problems                  []Problem // seen while reading
 	inside                    bool      // what sites say to their hands is on the ledger
 	policy                    uint64    // in force, if it has rules
-	live                      bool      // the ledger of a coordinator that runs: in the order in which it heard
+
+	span      span
+	decisions []DecisionRef
+	byNumber  map[uint64]int // into decisions
+	judged    map[jobInRound]*JudgeQuestion
+	rules     []Rules
+	tenants   []string // sorted
+	numbers   map[protocol.JobID]int
+	spent     []Spent
+	begun     []*entry // all jobs, as they began
 }
 
 // An entry is a job as it is kept.
@@ -73,8 +87,16 @@ type SiteRecord struct {
 	Paid    protocol.Microdollars
 	hours   map[protocol.Time]*hour
 
-	greeted protocol.Time
-	gone    bool // an operator said that it will not come back, and it has not greeted since
+	// What the site said of itself, oldest first; of a live view only when it last spoke.
+	Spoke       []protocol.Time
+	Inventories []Inventory // where they change
+	Forecasts   []Forecast  // the first and the last of each hour
+	Meters      []MeterReport
+	Idles       []IdleGPUs // where they change
+
+	saysIdle bool // it has ever said that a GPU is idle
+	greeted  protocol.Time
+	gone     bool // an operator said that it will not come back, and it has not greeted since
 }
 
 // An hour is what a site's two meters saw: the one of the jobs, and its own.
@@ -87,21 +109,27 @@ func New(cfg Config) *Book {
 		jobs:  make(map[protocol.JobID]*entry),
 		calls: make(map[uint64]*call),
 		sites: make(map[string]*SiteRecord),
+
+		byNumber: make(map[uint64]int),
+		judged:   make(map[jobInRound]*JudgeQuestion),
+		numbers:  make(map[protocol.JobID]int),
 	}
 }
 
-// Add reads the next message of the run. A message heard before is dropped, and
-// one by who may not say such a thing is only counted.
-func (b *Book) Add(m protocol.Message) {
+// Add reads the next message of the run, and reports whether it was new: a message
+// read before is dropped. One whose sender may not say such a thing is only counted.
+func (b *Book) Add(m protocol.Message) (fresh bool) {
 	if m.Body == nil || !b.ears.New(m) {
-		return
+		return false
 	}
 	b.messages++
-	b.live = b.live || m.From == protocol.Clerk
+	b.span.Live = b.span.Live || m.From == protocol.Clerk
 	if !m.Proper() {
 		b.stray++
-		return
+		return true
 	}
+	b.span.extend(m)
+	b.heardFrom(m)
 	from := Origin{m.From, m.Seq, m.At}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
@@ -111,28 +139,39 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Offer:
 		b.offer(from, body)
 	case protocol.Ask:
-		b.decided(body.Round)
+		b.askJudge(body)
+	case protocol.Answer:
+		b.judgeAnswers(from, body)
 	case protocol.Award:
 		b.award(from, m.To.Site(), body)
+		b.listDecision(from, DecisionRef{Kind: "award", Job: body.Job, Round: body.Round, Site: m.To.Site(), Start: body.Option.Start, Carbon: body.Option.Carbon, Why: body.Why})
 	case protocol.Hold:
 		b.hold(from, body)
+		b.listDecision(from, DecisionRef{Kind: "hold", Job: body.Job, Round: body.Round, Site: body.Site, Start: body.Start, Until: body.Until, Why: body.Why})
 	case protocol.Refuse:
 		b.refuse(from, body)
-	case protocol.Accept:
-		b.answer(from, body.Job, body.Epoch, "accept", protocol.Reason{})
-		b.plan(from, body.Job, body.Epoch, body.Start)
-	case protocol.Gone:
-		if m.From == protocol.Desk {
-			b.gone(from, body)
-		}
+		b.listDecision(from, DecisionRef{Kind: "refuse", Job: body.Job, Why: body.Why})
 	case protocol.Policy:
 		if m.From == protocol.Coordinator && m.To == "" {
-			if b.policy = body.Version; len(body.Rules) == 0 {
-				b.policy = 0
-			}
+			b.announce(from, body)
 		}
+	case protocol.Heard:
+		b.span.beginIncarnation(m.At, body.Life)
+	default:
+		b.addSite(from, m)
+	}
+	return true
+}
+
+// addSite reads what a site says of a job that it was awarded, and of itself, and what
+// an operator says of a site.
+func (b *Book) addSite(from Origin, m protocol.Message) {
+	switch body := m.Body.(type) {
+	case protocol.Accept:
+		b.answer(from, body.Job, body.Epoch, "accept", body.Start, protocol.Reason{})
+		b.plan(from, body.Job, body.Epoch, body.Start)
 	case protocol.Decline:
-		b.answer(from, body.Job, body.Epoch, "decline", body.Why)
+		b.answer(from, body.Job, body.Epoch, "decline", 0, body.Why)
 	case protocol.Launch:
 		b.launch(from, body)
 	case protocol.Started:
@@ -146,10 +185,13 @@ func (b *Book) Add(m protocol.Message) {
 	case protocol.Settled:
 		b.settled(from, body)
 	case protocol.Hello:
-		s := b.site(body.Site)
-		s.Pools, s.greeted, s.gone = body.Pools, m.At, false
+		b.hello(from, body)
 	case protocol.Meter:
-		b.meter(from.From.Site(), body)
+		b.meter(from, body)
+	case protocol.Gone:
+		if m.From == protocol.Desk {
+			b.gone(from, body)
+		}
 	}
 }
 
@@ -160,7 +202,7 @@ func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
 	if e == nil {
 		return JobRecord{}, false
 	}
-	return e.record(), true
+	return b.record(e), true
 }
 
 // Before returns how many jobs an id was given to before the last.
@@ -174,7 +216,7 @@ func (b *Book) Before(id protocol.JobID) int {
 // Namesakes returns all jobs that an id was given to, oldest first.
 func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
 	for e := b.jobs[id]; e != nil; e = e.before {
-		all = append(all, e.record())
+		all = append(all, b.record(e))
 	}
 	slices.Reverse(all)
 	return all
@@ -182,6 +224,19 @@ func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
 
 // Jobs returns the ids of all submitted jobs, sorted.
 func (b *Book) Jobs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
+
+// Instances goes through all jobs in the order in which they began: several of one
+// id, each after the one before was over. The records are the Book's own, and lack
+// Rounds and Hearings: see Job.
+func (b *Book) Instances() iter.Seq[*JobRecord] {
+	return func(yield func(*JobRecord) bool) {
+		for _, e := range b.begun {
+			if !yield(&e.rec) {
+				return
+			}
+		}
+	}
+}
 
 // entries goes through all jobs, by id, and the newest of an id first.
 func (b *Book) entries() iter.Seq2[protocol.JobID, *entry] {

@@ -8,10 +8,15 @@ import (
 )
 
 func (b *Book) submit(from Origin, s protocol.Submit) {
+	b.noteTenant(s.Job.Tenant)
+	b.span.extendArrivals(s.Job.Arrival)
+	if b.numbers[s.Job.ID] == 0 {
+		b.numbers[s.Job.ID] = len(b.numbers) + 1
+	}
 	e := b.jobs[s.Job.ID]
 	switch {
 	case e == nil:
-		b.jobs[s.Job.ID] = &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}}
+		b.begin(s.Job.ID, &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}})
 	case e.rec.Submitted == Origin{}:
 		e.rec.Job, e.rec.Submitted = s.Job, from
 	default:
@@ -26,8 +31,17 @@ func (b *Book) submit(from Origin, s protocol.Submit) {
 // heard of: what only repeats that one is not.
 func (b *Book) again(id protocol.JobID) {
 	if e := b.jobs[id]; e != nil && e.next != nil && e.over() {
-		b.jobs[id] = &entry{rec: *e.next, before: e}
-		b.jobs[id].rec.Before = e.rec.Before + 1
+		next := &entry{rec: *e.next, before: e}
+		next.rec.Before = e.rec.Before + 1
+		b.begin(id, next)
+	}
+}
+
+// begin puts a job under its id.
+func (b *Book) begin(id protocol.JobID, e *entry) {
+	b.jobs[id] = e
+	if !b.cfg.Live {
+		b.begun = append(b.begun, e)
 	}
 }
 
@@ -58,17 +72,17 @@ func (b *Book) call(from Origin, m protocol.Call) {
 		e := b.jobs[j.ID]
 		if e == nil {
 			e = &entry{rec: JobRecord{Job: j, State: Waiting}}
-			b.jobs[j.ID] = e
+			b.begin(j.ID, e)
 		}
-		e.lapse()
+		e.lapse(from)
 		e.open(c, b.cfg.All)
 	}
 }
 
 // lapse notes that a job is on sale again: nobody answered its award in time.
-func (e *entry) lapse() {
+func (e *entry) lapse(from Origin) {
 	if a := e.rec.Award(); e.rec.State == Awarded && a != nil && a.Answer == "" {
-		e.rec.State, a.Lapsed = Waiting, true
+		e.rec.State, a.Lapsed, a.Released = Waiting, true, from
 		e.note(*a)
 	}
 }
@@ -96,8 +110,9 @@ func (e *entry) open(c *call, all bool) {
 	e.last = h
 }
 
-func (e *entry) record() JobRecord {
+func (b *Book) record(e *entry) JobRecord {
 	r := e.rec
+	r.Number = b.numbers[r.Job.ID]
 	if e.last == nil {
 		return r
 	}
@@ -117,6 +132,10 @@ func (e *entry) record() JobRecord {
 func (b *Book) offer(from Origin, m protocol.Offer) {
 	site := from.From.Site()
 	b.site(site)
+	if s := b.sites[site]; !b.cfg.Live {
+		s.addForecast(Forecast{from.At, m.Grid})
+		s.addIdle(IdleGPUs{from.At, m.Idle, m.Useless})
+	}
 	c := b.calls[m.Round]
 	late := c != nil && b.late(c, from)
 	if c != nil && !late && !slices.Contains(c.offered, site) {
@@ -135,7 +154,7 @@ func (b *Book) offer(from Origin, m protocol.Offer) {
 // late reports whether a round had closed when a site answered. The clock of a site may
 // be wrong, so on the ledger of a coordinator that runs the order tells.
 func (b *Book) late(c *call, from Origin) bool {
-	if b.live {
+	if b.span.Live {
 		return c.decided
 	}
 	return from.At > c.closes
@@ -156,7 +175,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 		return
 	}
 	if b.calls[m.Round] == nil {
-		e.lapse()
+		e.lapse(from)
 		e.older()
 	}
 	if e.rec.State != Waiting {
@@ -166,6 +185,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof, Policy: b.policy,
+		Starts: []KnownStart{{from.At, max(m.Option.Start, from.At)}},
 	}
 	if c := b.calls[m.Round]; c != nil {
 		d.Option = c.price(e.rec.Job, site, m.Option)
@@ -186,7 +206,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 		b.wrong("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
 		return
 	}
-	e.lapse() // off the books, where no calls are
+	e.lapse(from) // off the books, where no calls are
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
 		c.decided = true
@@ -241,6 +261,7 @@ func (b *Book) takeBack(e *entry, why protocol.Code) bool {
 	case r != nil && r.Done != (Origin{}):
 		s := b.site(r.Site)
 		s.Jobs = less(s.Jobs, r.Cost)
+		b.spend(b.span.Last, r.Cost, -1, e.rec.Late())
 		s.Ran--
 		if e.rec.Late() {
 			s.Late--
@@ -258,6 +279,7 @@ func (b *Book) unpart(e *entry) {
 	}
 	s := b.site(e.rec.Parts[n].Site)
 	s.Jobs = less(s.Jobs, e.rec.Parts[n].Cost)
+	b.spend(b.span.Last, e.rec.Parts[n].Cost, -1, false)
 	e.rec.Parts = e.rec.Parts[:n]
 }
 
@@ -278,7 +300,7 @@ func (e *entry) note(a Decision) {
 
 // answer notes that a site took an award or gave it back; what it took first it
 // may give back later.
-func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, why protocol.Reason) {
+func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string, start protocol.Time, why protocol.Reason) {
 	e := b.jobs[id]
 	if e == nil {
 		b.stray++
@@ -290,11 +312,15 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 			continue
 		}
 		a.Answer, a.Answered, a.Declined = word, from, why
-		if word == "decline" { // a site says it again until it is answered
+		switch newest := i == len(e.rec.Awards)-1; {
+		case word == "decline": // a site says it again until it is answered
 			b.declines++
+			a.release(from)
+		case e.rec.State == Waiting && newest && a.Lapsed && !a.void:
+			e.rec.State, a.Lapsed, a.Released = Awarded, false, Origin{} // heard late, and not sold again
 		}
-		if word == "accept" && e.rec.State == Waiting && i == len(e.rec.Awards)-1 {
-			e.rec.State, a.Lapsed = Awarded, false // heard late, and not sold again
+		if word == "accept" && a.Released == (Origin{}) {
+			a.Starts = append(a.Starts, KnownStart{from.At, max(start, from.At)})
 		}
 		e.note(*a)
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
@@ -306,6 +332,13 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 		return
 	}
 	b.stray++
+}
+
+// release notes that an award holds no longer.
+func (d *Decision) release(from Origin) {
+	if d.Released == (Origin{}) {
+		d.Released = from
+	}
 }
 
 // ends are reasons for which a site gives up what may have run there.
@@ -323,16 +356,21 @@ func (e *entry) leave(from Origin, why protocol.Code) {
 
 // gone notes that a site's jobs were taken from it, as if it had given them back.
 func (b *Book) gone(from Origin, g protocol.Gone) {
-	if s := b.sites[g.Site]; s != nil && s.greeted < from.At { // in whichever order it was written
-		s.gone = true
+	if s := b.sites[g.Site]; s != nil {
+		s.leave(from.At)
 	}
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]
 		n := len(e.rec.Awards)
-		if n == 0 || e.rec.Awards[n-1].Site != g.Site || e.rec.State != Awarded && e.rec.State != Running {
+		if n == 0 || e.rec.Awards[n-1].Site != g.Site {
 			continue
 		}
 		a := &e.rec.Awards[n-1]
+		a.void = true // the market takes no late accept of it either
+		if e.rec.State != Awarded && e.rec.State != Running {
+			continue
+		}
+		a.release(from)
 		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
 		e.note(*a)
 		e.leave(from, protocol.SiteGone)

@@ -34,3 +34,26 @@ func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 		t.Errorf("%s, run %v, award %+v", r.State, r.Run, a)
 	}
 }
+
+// An award lapsed, and its site was declared gone. The market takes no late accept of
+// it, so the job still waits; without the declaration it is the site's.
+func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		s := &stage{now: noon}
+		s.hello("oslo")
+		j := job("a")
+		s.submit(j)
+		s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: protocol.Option{Start: noon}})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a"})
+		s.now = s.now.Add(time.Minute)
+		if gone {
+			s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+		}
+		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: s.now})
+		b := s.book(Config{})
+		r, _ := b.Job("a")
+		if want := map[bool]State{false: Awarded, true: Waiting}[gone]; r.State != want {
+			t.Errorf("site declared gone: %v; the job is %s, want %s", gone, r.State, want)
+		}
+	}
+}

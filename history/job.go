@@ -42,6 +42,9 @@ type JobRecord struct {
 	Run      *Run       // nil until launched
 	Lost     []Run      // earlier runs that their sites could not keep up; Planned, where no more was told
 	Parts    []Run      // earlier runs that ended in a pause, each with its own bill
+
+	Number    int      // of its id, in the order in which ids were first submitted, from 1
+	Decisions []uint64 // numbers of the decisions on it, oldest first: see Book.Decision
 }
 
 // A Line is what remains of a round that is not kept in full.
@@ -110,7 +113,14 @@ type Decision struct {
 	Answered Origin
 	Declined protocol.Reason
 	Lapsed   bool // nobody answered it in time, and the job was on sale again
+
+	Starts   []KnownStart // when the job was to start, as it became known
+	Released Origin       // zero: it holds, or held to the end of its job
+	void     bool         // its site was declared gone, so a late accept counts for nothing
 }
+
+// A KnownStart is a start as it was known from an instant on: planned, then measured.
+type KnownStart struct{ Known, Start protocol.Time }
 
 // A Run is a job on a site's devices. What a site says to its own hands is not on
 // the ledger of a coordinator: there a run is Planned from when the site accepted
@@ -134,6 +144,7 @@ type Run struct {
 	Cost    protocol.Bill // measured; Finish is Ended
 
 	Estimated bool // Cost is no measurement, or not all of it
+	Paused    bool // it ended in a pause: what is left of the job is on sale
 
 	Transfer protocol.Microdollars // for moving its input; of a run that was paused
 
@@ -148,6 +159,42 @@ func (r JobRecord) Award() *Decision {
 		return &r.Awards[n-1]
 	}
 	return nil
+}
+
+// RunOf returns the run of an award: the current one, one that ended in a pause or one
+// that was lost; nil if none is known.
+func (r *JobRecord) RunOf(a *Decision) *Run {
+	is := func(x *Run) bool { return x.Epoch == a.Epoch && x.Site == a.Site }
+	if r.Run != nil && is(r.Run) {
+		return r.Run
+	}
+	for _, some := range [][]Run{r.Parts, r.Lost} {
+		for i := range some {
+			if is(&some[i]) {
+				return &some[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Began returns when the job was submitted, or called if the stream does not have its
+// submission.
+func (r *JobRecord) Began() protocol.Time {
+	if r.Submitted == (Origin{}) && len(r.Awards) > 0 {
+		return r.Awards[0].Said.At
+	}
+	return r.Submitted.At
+}
+
+// StartAsOf returns the start of an award as it was known at an instant; 0: not at all.
+func (d *Decision) StartAsOf(t protocol.Time) (start protocol.Time) {
+	for _, k := range d.Starts {
+		if k.Known <= t {
+			start = k.Start
+		}
+	}
+	return start
 }
 
 // Wait returns how long the job waited for its start; false before that is known.

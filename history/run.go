@@ -54,8 +54,13 @@ func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string
 }
 
 func (b *Book) started(from Origin, m protocol.Started) {
-	if _, r := b.running(from, m.Job, m.Epoch, "started"); r != nil {
-		r.Started = from.At
+	e, r := b.running(from, m.Job, m.Epoch, "started")
+	if r == nil {
+		return
+	}
+	r.Started = from.At
+	if a := e.rec.Award(); a != nil {
+		a.Starts = append(a.Starts, KnownStart{from.At, from.At})
 	}
 }
 
@@ -89,6 +94,9 @@ func (b *Book) lost(from Origin, m protocol.Lost) {
 		return
 	}
 	r.Exited = from
+	if a := e.rec.Award(); a != nil {
+		a.release(from)
+	}
 	e.rec.Lost = append(e.rec.Lost, *r)
 	e.rec.Run, e.rec.State = nil, Waiting
 }
@@ -111,7 +119,11 @@ func (b *Book) done(from Origin, m protocol.Done) {
 	r.Estimated = m.Estimated
 	s := b.site(r.Site)
 	s.Jobs = sum(s.Jobs, r.Cost)
-	if m.Left > 0 {
+	b.spend(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
+	if a := e.rec.Award(); a != nil {
+		a.Starts = append(a.Starts, KnownStart{from.At, m.Started})
+	}
+	if r.Paused = m.Left > 0; r.Paused {
 		if a := e.rec.Award(); a != nil {
 			r.Transfer = a.Option.Transfer
 		}
@@ -145,15 +157,6 @@ func (b *Book) settled(from Origin, m protocol.Settled) {
 		r.Settlement, r.Settled = from, m
 		b.site(m.Site).Paid += m.Paid
 	}
-}
-
-func (b *Book) meter(name string, m protocol.Meter) {
-	s := b.site(name)
-	s.Idle = sum(s.Idle, m.Idle)
-	s.Metered += m.Total
-	h := s.hour(m.Hour)
-	h.idle += m.Idle.IT
-	h.total += m.Total
 }
 
 // less takes one bill from another.

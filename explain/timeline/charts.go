@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -42,8 +41,9 @@ func Charts() [][2]string {
 
 // Draw returns a chart. An error says what to ask instead.
 func (d *Diary) Draw(w Drawing) (chart.Chart, error) {
+	first, last := d.Span()
 	if w.At == 0 {
-		w.At = d.last
+		w.At = last
 	}
 	switch w.Chart {
 	case "offers":
@@ -53,8 +53,8 @@ func (d *Diary) Draw(w Drawing) (chart.Chart, error) {
 	case "day":
 		return d.day(), nil
 	case "carbon", "price":
-		if w.At < d.first.Floor(time.Hour) || w.At > d.last.Add(mostAhead) {
-			return nil, fmt.Errorf("diary: %s is not in the record, which goes from %s to %s", w.At, d.first, d.last)
+		if w.At < first.Floor(time.Hour) || w.At > last.Add(mostAhead) {
+			return nil, fmt.Errorf("diary: %s is not in the record, which goes from %s to %s", w.At, first, last)
 		}
 		return d.forecast(w.Chart, w.At), nil
 	case "site-carbon", "site-energy", "site-cost":
@@ -145,14 +145,10 @@ func Offers(c Card) chart.Bars {
 	return b
 }
 
-// names returns all sites, by name.
-func (d *Diary) names() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.sites)), func(s string) bool { return s == "" })
-}
-
 // window returns whole hours that hold the record, or its last ten days.
 func (d *Diary) window() (from, to protocol.Time) {
-	from, to = d.first.Floor(time.Hour), d.last.Ceil(time.Hour)
+	first, last := d.Span()
+	from, to = first.Floor(time.Hour), last.Ceil(time.Hour)
 	if to <= from {
 		to = from.Add(time.Hour)
 	}
@@ -162,7 +158,7 @@ func (d *Diary) window() (from, to protocol.Time) {
 func (d *Diary) day() chart.Lines {
 	from, to := d.window()
 	l := chart.Lines{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
-	for _, name := range d.names() {
+	for _, name := range d.book.SiteNames() {
 		l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: d.busy(name, from, to, time.Hour)})
 	}
 	return l
@@ -174,15 +170,15 @@ func (d *Diary) forecast(what string, at protocol.Time) chart.Lines {
 		l.Title, l.Unit, l.Decimals = "Grid price", "dollars per MWh, this hour and forecast; UTC", 1
 	}
 	hours := 1
-	for _, name := range d.names() {
+	for _, name := range d.book.SiteNames() {
 		v := chart.Values{Name: format.Clean(name)}
-		if o, ok := d.sites[name].outlook(at); ok {
+		if o, ok := d.book.Site(name).ForecastAt(at); ok {
 			n := len(o.Carbon)
 			if what == "price" {
 				n = len(o.Price)
 			}
 			for i := max(0, int(l.Start.Sub(o.From)/time.Hour)); i < n; i++ {
-				v.Of = append(v.Of, o.value(what, i))
+				v.Of = append(v.Of, valueOf(o, what, i))
 			}
 		}
 		hours = max(hours, min(len(v.Of), 48))
@@ -192,8 +188,8 @@ func (d *Diary) forecast(what string, at protocol.Time) chart.Lines {
 	return l
 }
 
-// value returns the i-th hour of an outlook for people.
-func (o outlook) value(what string, i int) float64 {
+// valueOf returns the i-th hour of an outlook for people.
+func valueOf(o history.Forecast, what string, i int) float64 {
 	if what == "price" {
 		return float64(o.Price[i]) / 1000
 	}
@@ -202,13 +198,13 @@ func (o outlook) value(what string, i int) float64 {
 
 // intensity returns the carbon intensity of a site by the hour: what it said of
 // each hour when that had come, and of others what it last said.
-func (s *site) intensity(from, to protocol.Time) []float64 {
+func intensity(s *history.SiteRecord, from, to protocol.Time) []float64 {
 	values := make([]float64, int(to.Sub(from)/time.Hour))
 	current := make([]bool, len(values))
 	for i := range values {
 		values[i] = math.NaN()
 	}
-	for _, o := range s.outlooks {
+	for _, o := range s.Forecasts {
 		for i := range o.Carbon {
 			hour := o.From.Add(time.Duration(i) * time.Hour)
 			if hour < from || hour >= to {
@@ -218,37 +214,35 @@ func (s *site) intensity(from, to protocol.Time) []float64 {
 			if k >= len(values) || current[k] && i > 0 {
 				continue
 			}
-			values[k], current[k] = o.value("carbon", i), i == 0
+			values[k], current[k] = valueOf(o, "carbon", i), i == 0
 		}
 	}
 	return values
 }
 
-// lived returns a job's record and its life: of several of an id the one that the
-// decision was about, or else the last.
-func (d *Diary) lived(w Drawing) (history.JobRecord, *life) {
-	r, _ := d.log.Book().Job(w.Job)
+// recordOf returns a job's record: of several of an id the one that the decision was
+// about, or else the last.
+func (d *Diary) recordOf(w Drawing) history.JobRecord {
 	if n, ok := d.number(w.Decision); ok {
 		if x, known := d.log.About(n); known && x.Job.ID == w.Job {
-			r = x
+			return x
 		}
 	}
-	for _, l := range slices.Backward(d.lives) {
-		if l.id == w.Job && l.submitted == r.Submitted.At {
-			return r, l
-		}
-	}
-	return r, d.jobs[w.Job]
+	r, _ := d.book.Job(w.Job)
+	return r
 }
 
 func (d *Diary) job(w Drawing) (chart.Chart, error) {
 	id := w.Job
-	r, life := d.lived(w)
-	if life == nil || r.Job.ID == "" {
+	r := d.recordOf(w)
+	if r.Job.ID == "" {
 		return nil, fmt.Errorf("diary: no job %q is in this run", format.Clean(string(id)))
 	}
-	run := life.last()
-	began, ended, due := sane(min(r.Job.Arrival, life.submitted)), sane(run.end), sane(r.Job.Deadline)
+	all, last, at := stays(&r), stay{}, ""
+	if n := len(all); n > 0 {
+		last, at = all[n-1], all[n-1].award.Site
+	}
+	began, ended, due := sane(min(r.Job.Arrival, r.Began())), sane(last.end), sane(r.Job.Deadline)
 	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
 	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
 	l := chart.Lines{
@@ -256,24 +250,24 @@ func (d *Diary) job(w Drawing) (chart.Chart, error) {
 		Start: from, End: to,
 		Rules: []chart.Rule{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
-	names := d.names()
+	names := d.book.SiteNames()
 	for i, name := range names {
-		if able(r, name) || name == run.site {
-			l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: d.sites[name].intensity(from, to), Ink: chart.Nth(i)})
+		if able(r, name) || name == at {
+			l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: intensity(d.book.Site(name), from, to), Ink: chart.Nth(i)})
 		}
 	}
-	for _, x := range life.terms { // a part of a run each
-		i := slices.Index(names, x.site)
-		if i < 0 || x.start == 0 || x.lost != 0 {
+	for _, x := range all { // a part of a run each
+		i := slices.Index(names, x.award.Site)
+		if i < 0 || x.start == 0 || x.award.Released != (history.Origin{}) {
 			continue
 		}
 		end := x.end
 		if end == 0 {
-			end = max(d.last, x.start)
+			end = max(d.book.Coverage().Last, x.start)
 		}
 		l.Bands = append(l.Bands,
 			chart.Band{From: began, To: x.start, Name: "waits", Ink: chart.Muted},
-			chart.Band{From: x.start, To: max(end, x.start), Name: "runs at " + format.Clean(x.site), Ink: chart.Nth(i)})
+			chart.Band{From: x.start, To: max(end, x.start), Name: "runs at " + format.Clean(x.award.Site), Ink: chart.Nth(i)})
 		began = end
 	}
 	return l, nil
@@ -311,7 +305,7 @@ func (d *Diary) bySite(what string) chart.Bars {
 		b.Title, b.Unit, b.Decimals = "Cost of energy by site", "dollars", 2
 		of = func(x protocol.Bill) float64 { return x.Money.Dollars() }
 	}
-	for _, s := range d.log.Book().Sites() {
+	for _, s := range d.book.Sites() {
 		b.Rows = append(b.Rows, chart.Row{Name: format.Clean(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
 	}
 	return b

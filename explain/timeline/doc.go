@@ -24,51 +24,30 @@ import (
 // A Diary is one run. It is for one goroutine at a time.
 type Diary struct {
 	log    *query.Log
+	book   *history.Book // the log's
 	totals []history.Totals
-	ears   protocol.Ears
 	read   uint64
 
-	first, last protocol.Time
-	entries     []Entry
-	byID        map[uint64]int // into entries
-	ofJob       map[protocol.JobID][]int
-	jobs        map[protocol.JobID]*life
-	lives       []*life // as they were submitted
-	sites       map[string]*site
-	spent       []spent // running sums, by time
+	entries []Entry        // a view of book.Decisions, each when it was read
+	byID    map[uint64]int // into entries
+	ofJob   map[protocol.JobID][]int
 }
 
 // New returns an empty Diary. Totals are the figures of all policies that were
 // replayed over the same jobs; nil without.
 func New(totals []history.Totals) *Diary {
-	return &Diary{
-		log: query.New(totals), totals: totals,
-		byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int),
-		jobs: make(map[protocol.JobID]*life), sites: make(map[string]*site),
-	}
+	d := &Diary{log: query.New(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
+	d.book = d.log.Book()
+	return d
 }
 
 // Add reads the next message of the run. What is said by who may not say it is no
 // part of it.
 func (d *Diary) Add(m protocol.Message) {
 	d.read++
-	if m.Body == nil || !d.ears.New(m) {
-		return
-	}
 	d.log.Add(m)
-	if !m.Proper() {
-		return
-	}
-	d.first, d.last = d.log.Span()
-	d.live(m)
-	d.observe(m)
-	switch b := m.Body.(type) {
-	case protocol.Award:
-		d.enter(m, b.Round, Entry{Kind: "award", Job: b.Job, Site: m.To.Site(), Start: b.Option.Start, Carbon: b.Option.Carbon, Why: narrate.Because(b.Why)})
-	case protocol.Hold:
-		d.enter(m, b.Round, Entry{Kind: "hold", Job: b.Job, Site: b.Site, Start: b.Start, Until: b.Until, Why: narrate.Because(b.Why)})
-	case protocol.Refuse:
-		d.enter(m, 0, Entry{Kind: "refuse", Job: b.Job, Why: narrate.Because(b.Why)})
+	for _, x := range d.book.Decisions()[len(d.entries):] {
+		d.enter(x)
 	}
 }
 
@@ -85,22 +64,23 @@ type Entry struct {
 	Until  protocol.Time       // of a hold: called again then
 	Carbon protocol.Milligrams // of an award
 	Why    string
-	number uint64
 }
 
-func (d *Diary) enter(m protocol.Message, round uint64, e Entry) {
-	e.N, e.number, e.At, e.Round = d.read, max(m.Seq, 1), m.At, round
-	e.ID = record.ID(e.number)
-	d.byID[e.number] = len(d.entries)
-	d.ofJob[e.Job] = append(d.ofJob[e.Job], len(d.entries))
-	d.entries = append(d.entries, e)
+// enter lists a decision that was read with the newest message.
+func (d *Diary) enter(x history.DecisionRef) {
+	d.byID[x.Number] = len(d.entries)
+	d.ofJob[x.Job] = append(d.ofJob[x.Job], len(d.entries))
+	d.entries = append(d.entries, Entry{
+		N: d.read, ID: record.ID(x.Number), At: x.At, Kind: x.Kind, Job: x.Job, Round: x.Round,
+		Site: x.Site, Start: x.Start, Until: x.Until, Carbon: x.Carbon, Why: narrate.Because(x.Why),
+	})
 }
 
 // Read returns how many messages have been added.
 func (d *Diary) Read() uint64 { return d.read }
 
 // Span returns when the first and the last message were said; zero without any.
-func (d *Diary) Span() (first, last protocol.Time) { return d.first, d.last }
+func (d *Diary) Span() (first, last protocol.Time) { return d.log.Span() }
 
 // Since returns up to n decisions that were read after the first so many
 // messages, oldest first.

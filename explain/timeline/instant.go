@@ -1,11 +1,11 @@
 package timeline
 
 import (
-	"maps"
 	"slices"
 	"sort"
 	"time"
 
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -37,124 +37,22 @@ type Site struct {
 	LastSaid protocol.Time         // 0: nothing yet
 }
 
-// spent is what the run had cost when something was added to it.
-type spent struct {
-	at     protocol.Time
-	energy protocol.Millijoules
-	carbon protocol.Milligrams
-	money  protocol.Microdollars
-	late   int
-}
-
-// A site is what one site said of itself.
-type site struct {
-	gpus     []stock // as they changed
-	said     []protocol.Time
-	outlooks []outlook // the first and the last of each hour, as said
-	meters   []meter
-}
-
-// A stock is how many GPUs a site has, as it said.
-type stock struct {
-	at   protocol.Time
-	gpus protocol.Milli
-}
-
-type outlook struct {
-	at protocol.Time
-	protocol.Outlook
-}
-
-type meter struct {
-	at, hour protocol.Time
-	total    protocol.Millijoules
-}
-
-func (d *Diary) observe(m protocol.Message) {
-	from := m.From.Site()
-	if m.From == protocol.Agent(from) && from != "" {
-		s := d.site(from)
-		s.said = append(s.said, m.At)
-	}
-	switch b := m.Body.(type) {
-	case protocol.Hello:
-		s, now := d.site(b.Site), stock{at: m.At}
-		for _, p := range b.Pools {
-			now.gpus += protocol.Milli(p.GPUs) * 1000
-		}
-		if n := len(s.gpus); n == 0 || s.gpus[n-1].gpus != now.gpus {
-			s.gpus = append(s.gpus, now)
-		}
-	case protocol.Offer:
-		d.site(from).look(outlook{m.At, b.Grid})
-	case protocol.Meter:
-		s := d.site(from)
-		if b.Read() {
-			s.meters = append(s.meters, meter{m.At, b.Hour, b.Total})
-		}
-		d.spend(m.At, b.Idle, 1, false)
-	}
-}
-
-func (d *Diary) site(name string) *site {
-	if d.sites[name] == nil {
-		d.sites[name] = new(site)
-	}
-	return d.sites[name]
-}
-
-// spend adds a bill to the sums, or takes one back: times is 1 or -1.
-func (d *Diary) spend(at protocol.Time, b protocol.Bill, times int64, late bool) {
-	var s spent
-	if n := len(d.spent); n > 0 {
-		s = d.spent[n-1]
-	}
-	s.at = max(s.at, min(at, d.last)) // one wrong clock does not put off what others say after it
-	s.energy += b.Energy * protocol.Millijoules(times)
-	s.carbon += b.Carbon * protocol.Milligrams(times)
-	s.money += b.Money * protocol.Microdollars(times)
-	if late {
-		s.late += int(times)
-	}
-	d.spent = append(d.spent, s)
-}
-
-// look keeps the first and the last outlook of an hour.
-func (s *site) look(o outlook) {
-	n := len(s.outlooks)
-	if n >= 2 && s.outlooks[n-1].From == o.From && s.outlooks[n-2].From == o.From {
-		n--
-		s.outlooks = s.outlooks[:n]
-	}
-	s.outlooks = append(s.outlooks, o)
-}
-
-// outlook returns the last that was said until an instant.
-func (s *site) outlook(at protocol.Time) (outlook, bool) {
-	i := sort.Search(len(s.outlooks), func(i int) bool { return s.outlooks[i].at > at })
-	if i == 0 {
-		return outlook{}, false
-	}
-	return s.outlooks[i-1], true
-}
-
 // At returns the run as it stood at an instant.
 func (d *Diary) At(at protocol.Time) Instant {
 	now := Instant{At: at}
 	now.Decisions = sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
-	if i := sort.Search(len(d.spent), func(i int) bool { return d.spent[i].at > at }); i > 0 {
-		s := d.spent[i-1]
-		now.Energy, now.Carbon, now.Money, now.Late = s.energy, s.carbon, s.money, s.late
+	spent := d.book.Spent()
+	if i := sort.Search(len(spent), func(i int) bool { return spent[i].At > at }); i > 0 {
+		s := spent[i-1]
+		now.Energy, now.Carbon, now.Money, now.Late = s.Energy, s.Carbon, s.Money, s.Late
 	}
 	place := make(map[string]int)
-	for _, name := range slices.Sorted(maps.Keys(d.sites)) {
-		if name != "" {
-			place[name] = len(now.Sites)
-			now.Sites = append(now.Sites, d.sites[name].at(name, at))
-		}
+	for _, name := range d.book.SiteNames() {
+		place[name] = len(now.Sites)
+		now.Sites = append(now.Sites, siteAt(d.book.Site(name), at))
 	}
-	for _, l := range d.lives {
-		state, site := l.at(at)
+	for r := range d.book.Instances() {
+		state, site := jobAt(r, at)
 		i, there := place[site]
 		switch state {
 		case "waiting":
@@ -168,7 +66,7 @@ func (d *Diary) At(at protocol.Time) Instant {
 			now.Running++
 			if there {
 				now.Sites[i].Running++
-				now.Sites[i].Held += l.gpu
+				now.Sites[i].Held += r.Job.GPU()
 			}
 		case "ended":
 			now.Ended++
@@ -179,22 +77,27 @@ func (d *Diary) At(at protocol.Time) Instant {
 	return now
 }
 
-// at returns a site as it stood, without its jobs.
-func (s *site) at(name string, at protocol.Time) Site {
-	now := Site{Name: name}
-	for i, x := range s.gpus {
-		if i == 0 || x.at <= at { // before it said anything it had what it said first
-			now.GPUs = x.gpus
+// siteAt returns a site as it stood, without its jobs.
+func siteAt(s *history.SiteRecord, at protocol.Time) Site {
+	now := Site{Name: s.Site}
+	for i, x := range s.Inventories {
+		if !x.Gone && (i == 0 || x.At <= at) { // before it said anything it had what it said first
+			now.GPUs = 0
+			for _, p := range x.Pools {
+				now.GPUs += protocol.Milli(p.GPUs) * 1000
+			}
 		}
 	}
-	if i := sort.Search(len(s.said), func(i int) bool { return s.said[i] > at }); i > 0 {
-		now.LastSaid = s.said[i-1]
+	if i := sort.Search(len(s.Spoke), func(i int) bool { return s.Spoke[i] > at }); i > 0 {
+		now.LastSaid = s.Spoke[i-1]
 	}
-	if i := sort.Search(len(s.meters), func(i int) bool { return s.meters[i].at > at }); i > 0 {
-		m := s.meters[i-1]
-		now.Metered, now.Draw = m.hour, protocol.Milliwatts(int64(m.total)/3600)
+	for _, m := range slices.Backward(s.Meters) {
+		if m.Read() && m.At <= at {
+			now.Metered, now.Draw = m.Hour, protocol.Milliwatts(int64(m.Total)/3600)
+			break
+		}
 	}
-	o, ok := s.outlook(at)
+	o, ok := s.ForecastAt(at)
 	if !ok {
 		return now
 	}

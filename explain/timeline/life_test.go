@@ -16,6 +16,7 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 		began := s.now
 		s.now = s.now.Add(time.Hour)
 		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: epoch, Started: began, Ended: s.now, Energy: 7})
+		s.say(protocol.Coordinator, "", protocol.Settled{Job: "j", Site: "oslo"})
 	}
 	ran(1)
 	first := s.now
@@ -81,6 +82,7 @@ func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
 	s := sold()
 	s.award("oslo", 1)
 	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 1, Started: s.now, Ended: s.now})
+	s.say(protocol.Coordinator, "", protocol.Settled{Job: "j", Site: "oslo"})
 	s.now = s.now.Add(24 * time.Hour)
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 3, Share: 1000, Deadline: s.now.Add(time.Hour)}})
 	s.award("lyon", 2)

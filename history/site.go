@@ -1,0 +1,197 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An Inventory is what a site consists of from an instant on, as it said.
+type Inventory struct {
+	At    protocol.Time
+	Pools []protocol.Pool
+	Gone  bool // an operator declared the site gone: it has nothing
+}
+
+// A Forecast is a site's grid as it was sent with a bid.
+type Forecast struct {
+	At protocol.Time
+	protocol.Outlook
+}
+
+// A MeterReport is a report of one hour of a site.
+type MeterReport struct {
+	At protocol.Time
+	protocol.Meter
+}
+
+// IdleGPUs is what a site said of its idle GPUs, in thousandths.
+type IdleGPUs struct {
+	At            protocol.Time
+	Idle, Useless protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
+}
+
+// Heard returns when the site's agent last spoke; 0 if it never did.
+func (s *SiteRecord) Heard() protocol.Time {
+	if s == nil || len(s.Spoke) == 0 {
+		return 0
+	}
+	return s.Spoke[len(s.Spoke)-1]
+}
+
+// PoolsAt returns what a site consisted of at an instant: as it last said until
+// then, or else as it said first.
+func (s *SiteRecord) PoolsAt(at protocol.Time) (all []protocol.Pool) {
+	for i, x := range s.Inventories {
+		if i == 0 || x.At <= at {
+			all = x.Pools
+		}
+	}
+	return all
+}
+
+// ForecastAt returns the forecast that a site had sent last at an instant.
+func (s *SiteRecord) ForecastAt(at protocol.Time) (Forecast, bool) {
+	for _, f := range slices.Backward(s.Forecasts) { // a site's clock may have been set back
+		if f.At <= at {
+			return f, true
+		}
+	}
+	return Forecast{}, false
+}
+
+// IdleGPUsAt returns what a site had said last of its idle GPUs at an instant; false
+// if it says nothing of them at all, as agents of earlier versions.
+func (s *SiteRecord) IdleGPUsAt(at protocol.Time) (last IdleGPUs, ok bool) {
+	for _, x := range s.Idles {
+		if x.At <= at {
+			last, ok = x, s.saysIdle
+		}
+	}
+	return last, ok
+}
+
+// Site returns what is known of a site that spoke; nil of any other. It is the
+// Book's own and must not be changed.
+func (b *Book) Site(name string) *SiteRecord {
+	if s := b.sites[name]; s != nil && len(s.Spoke) > 0 {
+		return s
+	}
+	return nil
+}
+
+// SiteNames returns the sites that spoke, by name.
+func (b *Book) SiteNames() (all []string) {
+	for name, s := range b.sites {
+		if len(s.Spoke) > 0 && name != "" {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// heardFrom notes that a site's agent spoke. A live view keeps the last time alone.
+func (b *Book) heardFrom(m protocol.Message) {
+	name := m.From.Site()
+	if m.From != protocol.Agent(name) {
+		return
+	}
+	s := b.site(name)
+	if b.cfg.Live {
+		s.Spoke = append(s.Spoke[:0], max(s.Heard(), m.At))
+		return
+	}
+	s.Spoke = append(s.Spoke, m.At)
+}
+
+func (b *Book) hello(from Origin, m protocol.Hello) {
+	s := b.site(m.Site)
+	s.Pools, s.greeted, s.gone = m.Pools, from.At, false
+	if b.cfg.Live {
+		return
+	}
+	if n := len(s.Inventories); n == 0 || s.Inventories[n-1].Gone || !slices.Equal(s.Inventories[n-1].Pools, m.Pools) {
+		s.Inventories = append(s.Inventories, Inventory{At: from.At, Pools: m.Pools})
+	}
+}
+
+// leave notes that an operator declared the site gone. A hello with a later time
+// counts, in whichever order the two were written.
+func (s *SiteRecord) leave(at protocol.Time) {
+	if s.greeted < at {
+		s.gone = true
+	}
+	if n := len(s.Inventories); n > 0 && s.Inventories[n-1].At < at {
+		s.Inventories = append(s.Inventories, Inventory{At: at, Gone: true})
+	}
+}
+
+// addForecast keeps the first and the last forecast of an hour.
+func (s *SiteRecord) addForecast(f Forecast) {
+	n := len(s.Forecasts)
+	if n >= 2 && s.Forecasts[n-1].From == f.From && s.Forecasts[n-2].From == f.From {
+		s.Forecasts[n-1] = f
+		return
+	}
+	s.Forecasts = append(s.Forecasts, f)
+}
+
+// addIdle keeps what a bid says of idle GPUs, where it differs from what was said before.
+func (s *SiteRecord) addIdle(x IdleGPUs) {
+	if x.Idle < 0 || x.Useless < 0 || x.Useless > x.Idle {
+		return // it cannot be true
+	}
+	if n := len(s.Idles); n > 0 && s.Idles[n-1].Idle == x.Idle && s.Idles[n-1].Useless == x.Useless {
+		return
+	}
+	s.Idles = append(s.Idles, x)
+	s.saysIdle = s.saysIdle || x.Idle > 0
+}
+
+func (b *Book) meter(from Origin, m protocol.Meter) {
+	s := b.site(from.From.Site())
+	s.Idle = sum(s.Idle, m.Idle)
+	s.Metered += m.Total
+	if b.cfg.Live {
+		return
+	}
+	h := s.hour(m.Hour)
+	h.idle += m.Idle.IT
+	h.total += m.Total
+	s.Meters = append(s.Meters, MeterReport{from.At, m})
+	b.spend(from.At, m.Idle, 1, false)
+}
+
+// A Spent is what the run had cost when something was added to it: bills of ended
+// jobs, and idle draw as far as it was metered.
+type Spent struct {
+	At     protocol.Time
+	Energy protocol.Millijoules
+	Carbon protocol.Milligrams
+	Money  protocol.Microdollars
+	Late   int // jobs that ended after their deadline
+}
+
+// Spent returns the running sums, by time. The slice is the Book's own.
+func (b *Book) Spent() []Spent { return b.spent }
+
+// spend adds a bill to the running sums, or takes one back: times is 1 or -1. One
+// wrong clock does not put off what others say after it.
+func (b *Book) spend(at protocol.Time, bill protocol.Bill, times int64, late bool) {
+	if b.cfg.Live {
+		return
+	}
+	var s Spent
+	if n := len(b.spent); n > 0 {
+		s = b.spent[n-1]
+	}
+	s.At = max(s.At, min(at, b.span.Last))
+	s.Energy += bill.Energy * protocol.Millijoules(times)
+	s.Carbon += bill.Carbon * protocol.Milligrams(times)
+	s.Money += bill.Money * protocol.Microdollars(times)
+	if late {
+		s.Late += int(times)
+	}
+	b.spent = append(b.spent, s)
+}
