@@ -23,7 +23,7 @@ func within(q ask.Query, t protocol.Time) bool { return q.To == 0 || t >= q.From
 // whole says which time counts when none was named.
 func (l *Log) whole(q ask.Query, a *Answer, counted string) {
 	if q.To == 0 {
-		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", format.Clock(l.first), format.Clock(l.last)))
+		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", format.Clock(l.first()), format.Clock(l.last())))
 	} else {
 		a.assume(counted)
 	}
@@ -33,8 +33,8 @@ func (l *Log) whole(q ask.Query, a *Answer, counted string) {
 // partial says of a time that reaches back before its coordinator began that not all of
 // it is on record.
 func (l *Log) partial(q ask.Query, a *Answer) {
-	if l.since > l.first && (q.To == 0 || q.From < l.since) {
-		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", format.Clock(l.since)))
+	if l.book.Coverage().Since > l.first() && (q.To == 0 || q.From < l.book.Coverage().Since) {
+		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", format.Clock(l.book.Coverage().Since)))
 	}
 }
 
@@ -150,11 +150,11 @@ func (s sum) shown(metric string) (int64, string) {
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
 func (l *Log) idleBy(q ask.Query, key func(site string, hour protocol.Time) string) map[string]*sum {
 	all := make(map[string]*sum)
-	for _, s := range l.siteNames() {
+	for _, s := range l.book.SiteNames() {
 		if q.Site != "" && s != q.Site || q.Tenant != "" {
 			continue
 		}
-		for _, m := range l.sites[s].meters {
+		for _, m := range l.book.Site(s).Meters {
 			if !within(q, m.Hour) {
 				continue
 			}
@@ -428,10 +428,10 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 			rounds++
 		}
 	}
-	for _, id := range l.order {
-		if d := l.decisions[id]; within(q, d.at) {
+	for _, d := range l.book.Decisions() {
+		if within(q, d.At) {
 			decisions++
-			kinds[d.kind]++
+			kinds[d.Kind]++
 		}
 	}
 	a.say("The coordinator called %s and said %s: %s, %s and %s.", format.Count(rounds, "round", "rounds"), format.Count(decisions, "decision", "decisions"),

@@ -70,12 +70,12 @@ func (m matter) bids() *Chart {
 
 // outlooks draws what sites said at an instant of the hours ahead.
 func (l *Log) outlooks(only string, price bool, at, until protocol.Time) *Chart {
-	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.last).String(), Unit: "milligrams-per-kwh"}
+	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.last()).String(), Unit: "milligrams-per-kwh"}
 	if price {
-		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.last).String(), "microdollars-per-kwh"
+		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.last()).String(), "microdollars-per-kwh"
 	}
-	for _, s := range l.siteNames() {
-		o, ok := l.sites[s].seen(at)
+	for _, s := range l.book.SiteNames() {
+		o, ok := seen(l.book.Site(s), at)
 		if only != "" && s != only || !ok {
 			continue
 		}

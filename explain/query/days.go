@@ -30,7 +30,7 @@ func (l *Log) dayBefore(q ask.Query, a *Answer) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
 		q.From, q.To = l.today(), l.today().Add(day)
-		if l.live {
+		if l.book.Coverage().Live {
 			a.assume("today is " + date(q.From) + "; UTC")
 		} else {
 			a.assume("today is the day on which the last jobs came, " + date(q.From) + "; UTC")
@@ -41,11 +41,11 @@ func (l *Log) dayBefore(q ask.Query, a *Answer) {
 		a.say("One day is compared with the one before; that is %s.", format.Span(q.To.Sub(q.From)))
 		return
 	}
-	if q.To > l.last+1 { // what sites drew is told by whole hours
-		if q.To = l.last.Floor(time.Hour); q.To <= q.From {
-			q.To = l.last + 1
+	if q.To > l.last()+1 { // what sites drew is told by whole hours
+		if q.To = l.last().Floor(time.Hour); q.To <= q.From {
+			q.To = l.last() + 1
 		}
-		a.assume("the record ends at " + format.Clock(l.last) + ", so both days count up to " + format.Clock(q.To))
+		a.assume("the record ends at " + format.Clock(l.last()) + ", so both days count up to " + format.Clock(q.To))
 	}
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
@@ -86,10 +86,9 @@ func (l *Log) tally(q ask.Query) tally {
 		}
 	}
 	t.wait /= max(int64(t.started), 1)
-	for _, id := range l.order {
-		d := l.decisions[id]
-		if within(q, d.at) && (q.Site == "" || d.site == q.Site) && (q.Tenant == "" || l.decidedOn(d).Job.Tenant == q.Tenant) {
-			t.kinds[d.kind]++
+	for _, d := range l.book.Decisions() {
+		if within(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.decidedOn(d).Job.Tenant == q.Tenant) {
+			t.kinds[d.Kind]++
 		}
 	}
 	for _, x := range l.over(q) {

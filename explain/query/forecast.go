@@ -6,6 +6,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -14,7 +15,7 @@ import (
 // what was said last counts.
 func (l *Log) toCome(q ask.Query, a *Answer) (from, to protocol.Time) {
 	if q.To != 0 {
-		return max(q.From, l.first), q.To
+		return max(q.From, l.first()), q.To
 	}
 	from = l.moment(q, a)
 	return from, from.Add(q.Within)
@@ -37,11 +38,11 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"site", "best hour", what}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
 	reach := protocol.Time(0)
-	for _, s := range l.siteNames() {
+	for _, s := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
-		o, ok := l.sites[s].seen(at)
+		o, ok := seen(l.book.Site(s), at)
 		if !ok {
 			a.row(name(s), "not known", "")
 			continue
@@ -111,22 +112,22 @@ func shown(price bool, v int64) string {
 // named, what was said first and what was said last.
 func (l *Log) forecast(q ask.Query, a *Answer) {
 	at, until := l.toCome(q, a)
-	s := l.sites[q.Site]
-	first, ok := s.firstOf(at)
+	s := l.book.Site(q.Site)
+	first, ok := firstOf(s, at)
 	if !ok {
 		a.say("%s said nothing of that hour.", name(q.Site))
 		return
 	}
-	last, _ := s.seen(at)
+	last, _ := seen(s, at)
 	v, _ := value(first, first.Carbon, at)
-	a.say("Of the hour from %s, %s first said %s%s (at %s).", format.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), format.Clock(first.at))
+	a.say("Of the hour from %s, %s first said %s%s (at %s).", format.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), format.Clock(first.At))
 	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
-	a.figure("site/"+q.Site, "first-said", int64(first.at), "instant")
+	a.figure("site/"+q.Site, "first-said", int64(first.At), "instant")
 	a.figure("site/"+q.Site, "hour", int64(at.Floor(time.Hour)), "instant")
 	if w, ok := value(last, last.Carbon, at); ok {
-		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), format.Clock(last.at))
+		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), format.Clock(last.At))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
-		a.figure("site/"+q.Site, "said", int64(last.at), "instant")
+		a.figure("site/"+q.Site, "said", int64(last.At), "instant")
 	}
 	a.Chart = l.outlooks(q.Site, false, at, until)
 	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
@@ -154,8 +155,9 @@ func (a *Answer) priced(site, figure string, o outlook, at protocol.Time) string
 }
 
 // firstOf returns the first outlook that reaches an hour.
-func (s *site) firstOf(at protocol.Time) (outlook, bool) {
-	for _, o := range s.outlooks {
+func firstOf(s *history.SiteRecord, at protocol.Time) (outlook, bool) {
+	for _, f := range s.Forecasts {
+		o := outlook(f)
 		if _, ok := value(o, o.Carbon, at); ok {
 			return o, true
 		}
@@ -169,18 +171,18 @@ func (l *Log) forecastError(q ask.Query, a *Answer) {
 	l.whole(q, a, "hours in that time; UTC")
 	a.assume("carbon: what a site first said of an hour against what it said in it")
 	a.Table = &Table{Head: []string{"site", "hours", "mean error", "mean intensity"}}
-	for _, name := range l.siteNames() {
-		s := l.sites[name]
+	for _, name := range l.book.SiteNames() {
+		s := l.book.Site(name)
 		if q.Site != "" && q.Site != name {
 			continue
 		}
 		var sum, level int64
 		n := 0
-		for i, o := range s.outlooks {
-			if len(o.Carbon) == 0 || !within(q, o.From) || i > 0 && s.outlooks[i-1].From == o.From {
+		for i, o := range s.Forecasts {
+			if len(o.Carbon) == 0 || !within(q, o.From) || i > 0 && s.Forecasts[i-1].From == o.From {
 				continue
 			}
-			first, ok := s.firstOf(o.From)
+			first, ok := firstOf(s, o.From)
 			if !ok || first.From == o.From {
 				continue
 			}
@@ -225,8 +227,8 @@ func (l *Log) bestStart(q ask.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
 	reach := protocol.Time(0)
-	for _, s := range l.siteNames() {
-		o, ok := l.sites[s].seen(at)
+	for _, s := range l.book.SiteNames() {
+		o, ok := seen(l.book.Site(s), at)
 		if !ok {
 			continue
 		}

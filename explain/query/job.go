@@ -15,7 +15,7 @@ import (
 // held says why a job waited, or still waits.
 func (l *Log) held(q ask.Query, a *Answer) {
 	r := l.matter(q).rec
-	m, past := l.about(r, l.deciding(r)), l.past(r.Job.ID, r.Before)
+	m := l.about(r, l.deciding(r))
 	wait, started := r.Wait()
 	switch {
 	case started:
@@ -31,10 +31,10 @@ func (l *Log) held(q ask.Query, a *Answer) {
 	}
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
-	for _, id := range past.decisions {
-		if d := l.decisions[id]; d.kind == "hold" {
-			if counts[d.why.Code]++; counts[d.why.Code] == 1 {
-				order = append(order, d.why.Code)
+	for _, id := range r.Decisions {
+		if d := l.decisionOf(id); d.Kind == "hold" {
+			if counts[d.Why.Code]++; counts[d.Why.Code] == 1 {
+				order = append(order, d.Why.Code)
 			}
 			a.cite(id)
 		}
@@ -194,11 +194,11 @@ func (l *Log) waited(q ask.Query, a *Answer) {
 		return
 	}
 	if !ok && mayHaveRun(m.rec) {
-		a.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", name(m.rec.Job.ID), m.rec.State, format.Clock(m.rec.Job.Arrival), format.Clock(l.last))
+		a.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", name(m.rec.Job.ID), m.rec.State, format.Clock(m.rec.Job.Arrival), format.Clock(l.last()))
 		return
 	}
 	if !ok {
-		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), format.Clock(m.rec.Job.Arrival), format.Clock(l.last))
+		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), format.Clock(m.rec.Job.Arrival), format.Clock(l.last()))
 		return
 	}
 	first, _ := begun(m.rec)
@@ -268,19 +268,19 @@ func (l *Log) unable(q ask.Query, a *Answer) {
 // history tells everything that was decided on a job.
 func (l *Log) history(q ask.Query, a *Answer) {
 	r := l.matter(q).rec
-	h, back := l.past(r.Job.ID, r.Before), givenBack(r)
+	back := givenBack(r)
 	type event struct {
 		at   protocol.Time
 		text string
 	}
 	all := []event{{r.Job.Arrival, "arrived"}}
-	for _, id := range h.decisions {
-		d := l.decisions[id]
-		text := d.kind + ": " + narrate.Because(d.why)
-		if d.site != "" {
-			text = d.kind + " at " + name(d.site) + ": " + narrate.Because(d.why)
+	for _, id := range r.Decisions {
+		d := l.decisionOf(id)
+		text := d.Kind + ": " + narrate.Because(d.Why)
+		if d.Site != "" {
+			text = d.Kind + " at " + name(d.Site) + ": " + narrate.Because(d.Why)
 		}
-		all = append(all, event{d.at, cite(id) + " " + text})
+		all = append(all, event{d.At, cite(id) + " " + text})
 		a.cite(id)
 	}
 	for _, d := range back {
@@ -304,8 +304,8 @@ func (l *Log) history(q ask.Query, a *Answer) {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
-	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), format.Count(len(h.decisions), "decision", "decisions"), format.Count(len(back), "time given back", "times given back"), r.State)
-	a.figure(ofJob(r.Job.ID), "decisions", int64(len(h.decisions)), "count", a.Cites...)
+	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), format.Count(len(r.Decisions), "decision", "decisions"), format.Count(len(back), "time given back", "times given back"), r.State)
+	a.figure(ofJob(r.Job.ID), "decisions", int64(len(r.Decisions)), "count", a.Cites...)
 	a.figure(ofJob(r.Job.ID), "declines", int64(len(back)), "count")
 	a.Table = &Table{Head: []string{"time", "why"}}
 	for i, e := range all {
@@ -361,7 +361,7 @@ func (l *Log) ahead(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
-	site, until := ran(r), l.last
+	site, until := ran(r), l.last()
 	if d := r.Award(); site == "" && d != nil {
 		site = d.Site
 	}

@@ -21,8 +21,8 @@ func (l *Log) moment(q ask.Query, a *Answer) protocol.Time {
 	if q.At != 0 {
 		return q.At
 	}
-	a.assume("no time was named, so now, the end of the record: " + format.Clock(l.last) + " UTC")
-	return l.last
+	a.assume("no time was named, so now, the end of the record: " + format.Clock(l.last()) + " UTC")
+	return l.last()
 }
 
 // late lists the jobs that ended after their deadline.
@@ -61,9 +61,9 @@ func (l *Log) late(q ask.Query, a *Answer) {
 // alsoLate tells of the jobs that are late by now, beside those that ended late.
 func (l *Log) alsoLate(q ask.Query, a *Answer) {
 	if n := l.overdue(q); n > 0 {
-		a.say("%d more had not ended at %s, and %s past %s deadline.", n, format.Clock(l.last), format.Number(n, "is", "are"), format.Number(n, "its", "their"))
+		a.say("%d more had not ended at %s, and %s past %s deadline.", n, format.Clock(l.last()), format.Number(n, "is", "are"), format.Number(n, "its", "their"))
 		a.figure("run", "past-deadline", int64(n), "count")
-		a.figure("run", "at", int64(l.last), "instant")
+		a.figure("run", "at", int64(l.last()), "instant")
 	}
 }
 
@@ -72,7 +72,7 @@ func (l *Log) alsoLate(q ask.Query, a *Answer) {
 func (l *Log) overdue(q ask.Query) (n int) {
 	for _, r := range l.records() {
 		open := r.State != history.Ended && r.State != history.Refused
-		if open && concerns(q, r) && within(q, r.Job.Deadline) && r.Job.Deadline < l.last {
+		if open && concerns(q, r) && within(q, r.Job.Deadline) && r.Job.Deadline < l.last() {
 			n++
 		}
 	}
@@ -131,11 +131,11 @@ func (l *Log) pending(q ask.Query, a *Answer) {
 	for i, r := range all {
 		gpu += r.Job.GPU()
 		d, why := l.standing(r, at)
-		a.cite(d.id)
+		a.cite(d.Number)
 		if i < mostListed {
 			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
 			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.GPU()), "thousandths")
-			a.row(name(r.Job.ID), format.Clock(r.Job.Arrival), format.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.id), why)
+			a.row(name(r.Job.ID), format.Clock(r.Job.Arrival), format.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.Number), why)
 		}
 	}
 	a.say("%s, for %s GPUs in all.", format.Count(len(all), "job was waiting", "jobs were waiting"), format.Thousandths(gpu))
@@ -147,21 +147,21 @@ func (l *Log) pending(q ask.Query, a *Answer) {
 	a.figure("run", "gpus-waiting", int64(gpu), "thousandths")
 }
 
-// told says a decision in a few words.
-func (d decided) told() string {
-	switch d.kind {
+// decisionInWords says a decision in a few words.
+func decisionInWords(d history.DecisionRef) string {
+	switch d.Kind {
 	case "":
 		return "nothing decided yet"
 	case "award":
-		return "awarded to " + name(d.site)
+		return "awarded to " + name(d.Site)
 	}
-	return narrate.Because(d.why)
+	return narrate.Because(d.Why)
 }
 
 // lastDecision returns the last decision on a job until an instant.
-func (l *Log) lastDecision(r history.JobRecord, at protocol.Time) (last decided) {
-	for _, n := range l.past(r.Job.ID, r.Before).decisions {
-		if d := l.decisions[n]; d.at <= at {
+func (l *Log) lastDecision(r history.JobRecord, at protocol.Time) (last history.DecisionRef) {
+	for _, n := range r.Decisions {
+		if d := l.decisionOf(n); d.At <= at {
 			last = d
 		}
 	}
@@ -170,32 +170,32 @@ func (l *Log) lastDecision(r history.JobRecord, at protocol.Time) (last decided)
 
 // standing returns the last decision on a job until an instant, and in a few words how
 // the job stood by it.
-func (l *Log) standing(r history.JobRecord, at protocol.Time) (decided, string) {
+func (l *Log) standing(r history.JobRecord, at protocol.Time) (history.DecisionRef, string) {
 	d := l.lastDecision(r, at)
-	if d.kind == "award" && l.givenTo(r, at) == "" {
+	if d.Kind == "award" && l.givenTo(r, at) == "" {
 		return d, "waits to be sold again"
 	}
-	return d, d.told()
+	return d, decisionInWords(d)
 }
 
 // givenTo returns the site that a job was awarded to at an instant, or "": it may have
 // been given back since, or paused.
 func (l *Log) givenTo(r history.JobRecord, at protocol.Time) string {
 	d := l.lastDecision(r, at)
-	if d.kind != "award" {
+	if d.Kind != "award" {
 		return ""
 	}
 	for _, x := range givenBack(r) {
-		if number(x) == d.id && x.Answered.At <= at {
+		if number(x) == d.Number && x.Answered.At <= at {
 			return ""
 		}
 	}
 	for _, x := range stints(r) {
-		if x.over && x.run.Ended <= at && x.cite() == cite(d.id) {
+		if x.over && x.run.Ended <= at && x.cite() == cite(d.Number) {
 			return ""
 		}
 	}
-	return d.site
+	return d.Site
 }
 
 // count says how many jobs there are, and how far they came.
@@ -211,7 +211,7 @@ func (l *Log) count(q ask.Query, a *Answer) {
 		if there && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && within(q, r.Job.Arrival) {
 			if r.Run != nil && r.Run.Planned {
 				planned++
-				if r.Run.Started <= l.last {
+				if r.Run.Started <= l.last() {
 					going++
 				}
 			}
@@ -246,9 +246,9 @@ func (l *Log) count(q ask.Query, a *Answer) {
 		a.say("%s: %s.", all, format.List(parts))
 	}
 	if going > 0 {
-		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, format.Number(going, "is", "are"), format.Clock(l.last))
+		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, format.Number(going, "is", "are"), format.Clock(l.last()))
 		a.figure("run", "running-as-planned", int64(going), "count")
-		a.figure("run", "at", int64(l.last), "instant")
+		a.figure("run", "at", int64(l.last()), "instant")
 	}
 	if q.By != "" {
 		a.Table = &Table{Head: []string{q.By, "jobs"}}
@@ -273,7 +273,7 @@ func key(q ask.Query, r history.JobRecord) string {
 
 // stuck lists the jobs that had not ended, those that cannot go on first.
 func (l *Log) stuck(q ask.Query, a *Answer) {
-	a.assume("jobs that had not ended when the record did, at " + format.Clock(l.last) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
+	a.assume("jobs that had not ended when the record did, at " + format.Clock(l.last()) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
 	type line struct {
 		r   history.JobRecord
 		why string
@@ -296,11 +296,11 @@ func (l *Log) stuck(q ask.Query, a *Answer) {
 	all := append(stuck, others...)
 	a.Table = &Table{Head: []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}}
 	for i, x := range all {
-		d, why := l.standing(x.r, l.last)
-		a.cite(d.id)
+		d, why := l.standing(x.r, l.last())
+		a.cite(d.Number)
 		if i < mostListed {
 			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
-			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), format.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.id), why)
+			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), format.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.Number), why)
 		}
 	}
 	a.say("%s not ended; %d of them %s stuck.", format.Count(len(all), "job has", "jobs have"), len(stuck), format.Number(len(stuck), "is", "are"))
@@ -318,14 +318,14 @@ func (l *Log) stuck(q ask.Query, a *Answer) {
 
 // stands says why a job that has not ended cannot go on; "" if it can.
 func (l *Log) stands(r history.JobRecord) string {
-	_, runs := stintAt(r, l.last)
-	d := l.lastDecision(r, l.last)
+	_, runs := stintAt(r, l.last())
+	d := l.lastDecision(r, l.last())
 	switch award := r.Award(); {
-	case r.Job.Deadline < l.last:
+	case r.Job.Deadline < l.last():
 		return "past its deadline"
-	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last:
+	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last():
 		return "was to start"
-	case d.kind == "hold" && (d.why.Code == protocol.NoOffer || d.why.Code == protocol.Waiting):
+	case d.Kind == "hold" && (d.Why.Code == protocol.NoOffer || d.Why.Code == protocol.Waiting):
 		return "no place"
 	}
 	return ""
@@ -361,9 +361,9 @@ func (l *Log) shares(q ask.Query, a *Answer) {
 			a.say("%s got %.1f GPU-hours of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))
 		}
 	}
-	if len(l.tenants) > 0 {
-		a.say("An equal part of all %s would be %s.", format.Count(len(l.tenants), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.tenants))))
-		a.figure("run", "tenants", int64(len(l.tenants)), "count")
+	if len(l.book.Tenants()) > 0 {
+		a.say("An equal part of all %s would be %s.", format.Count(len(l.book.Tenants()), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.book.Tenants()))))
+		a.figure("run", "tenants", int64(len(l.book.Tenants())), "count")
 	}
 	a.figure("run", "gpu-time", all/1000, "gpu-ms")
 }

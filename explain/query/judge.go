@@ -11,46 +11,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A hint is one question to the judge, and what it answered.
-type hint struct {
-	ask    protocol.Ask
-	answer *protocol.Answer // nil: nothing in time
-}
-
-// hinted keeps what the judge was asked, and said in time.
-func (l *Log) hinted(m protocol.Message) {
-	switch b := m.Body.(type) {
-	case protocol.Ask:
-		l.hints[place{b.Round, b.Job}] = &hint{ask: b}
-	case protocol.Answer:
-		if h := l.hints[place{b.Round, b.Job}]; h != nil && m.From == protocol.Judge && m.At < h.ask.Until && h.answer == nil {
-			h.answer = &b
-		}
-	case protocol.Policy:
-		if m.From == protocol.Coordinator && m.To == "" {
-			l.governed = append(l.governed, inForce{m.At, m.Seq, b})
-		}
-	}
-}
-
-// A place is a job in a round.
-type place struct {
-	round uint64
-	job   protocol.JobID
-}
-
-// An inForce is a policy from the instant on at which it was announced.
-type inForce struct {
-	at  protocol.Time
-	seq uint64
-	protocol.Policy
-}
-
 // policyAt returns the policy in force when the coordinator said its seq-th
 // message.
 func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
-	for _, x := range l.governed {
-		if x.seq <= seq {
+	for _, x := range l.book.Rules() {
+		if x.Seq <= seq {
 			p = x.Policy
 		}
 	}
@@ -59,11 +24,11 @@ func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
 
 // extra returns what a judge's choice cost more; false if it did not choose.
 func (l *Log) extra(job protocol.JobID, round uint64, d history.Decision) (protocol.Microdollars, bool) {
-	h := l.hints[place{round, job}]
+	h := l.book.Judged(round, job)
 	if h == nil || d.Why.Code != protocol.Judged {
 		return 0, false
 	}
-	for _, c := range h.ask.Choices {
+	for _, c := range h.Ask.Choices {
 		if c.Site == d.Site && c.Option == d.Option.Option {
 			return c.Extra, true
 		}
@@ -80,18 +45,18 @@ func (l *Log) arbitration(q ask.Query, a *Answer) {
 	}
 	m := l.matter(q)
 	a.cite(m.id)
-	h := l.hints[place{m.h.Round, m.rec.Job.ID}]
+	h := l.book.Judged(m.h.Round, m.rec.Job.ID)
 	more, judged := l.extra(m.rec.Job.ID, m.h.Round, m.h.Decision)
 	switch {
 	case m.id == 0:
 		a.say("Nothing was decided on job %s.", name(m.rec.Job.ID))
 	case judged:
 		a.say("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
-			name(m.site), format.Count(len(h.ask.Choices), "option", "options"), format.Dollars(more))
+			name(m.site), format.Count(len(h.Ask.Choices), "option", "options"), format.Dollars(more))
 	case h == nil:
 		a.say("The rule decided %s, and no judge was asked about it.", cite(m.id))
-	case record.Fallback(h.ask, h.answer, m.h.Decision) != "":
-		a.say("A judge was asked, and the rule decided: %s.", record.Failing(record.Fallback(h.ask, h.answer, m.h.Decision)))
+	case record.Fallback(h.Ask, h.Answer, m.h.Decision) != "":
+		a.say("A judge was asked, and the rule decided: %s.", record.Failing(record.Fallback(h.Ask, h.Answer, m.h.Decision)))
 	default:
 		a.say("A judge was asked, and its answer changed nothing; the rule's choice stood.")
 	}
@@ -111,19 +76,20 @@ func (l *Log) allJudged(q ask.Query, a *Answer) {
 		}
 	}
 	a.say("A judge decided %s, which cost %s more than the best that the clearings left open. In the whole record it was asked %s.",
-		format.Count(n, "award", "awards"), format.Dollars(sum), format.Count(len(l.hints), "time", "times"))
+		format.Count(n, "award", "awards"), format.Dollars(sum), format.Count(l.book.JudgeQuestions(), "time", "times"))
 	a.figure("run", "judged", int64(n), "count", a.Cites...)
 	a.figure("run", "extra-of-judge", int64(sum), "microdollars", a.Cites...)
 }
 
 // policyLog tells who changed the policy, the last first.
 func (l *Log) policyLog(_ ask.Query, a *Answer) {
-	last := l.governed[len(l.governed)-1]
+	all := l.book.Rules()
+	last := all[len(all)-1]
 	by := name(last.By)
 	if last.Second != "" {
 		by += " and " + name(last.Second)
 	}
-	a.say("The last change, at %s, was by %s: version %d.", format.Clock(last.at), by, last.Version)
+	a.say("The last change, at %s, was by %s: version %d.", format.Clock(last.At), by, last.Version)
 	if last.Proved {
 		a.say("Whoever confirmed it showed a token of their own.")
 	} else {
@@ -132,9 +98,9 @@ func (l *Log) policyLog(_ ask.Query, a *Answer) {
 	if last.Said != "" {
 		a.say("Its words were: %q.", format.Clean(last.Said))
 	}
-	a.say("The policy changed %s in this record.", format.Count(len(l.governed), "time", "times"))
+	a.say("The policy changed %s in this record.", format.Count(len(l.book.Rules()), "time", "times"))
 	a.figure("run", "policy-version", int64(last.Version), "count")
-	a.figure("run", "policy-changed", int64(last.at), "instant")
+	a.figure("run", "policy-changed", int64(last.At), "instant")
 }
 
 // rulesTold tells the operators' rules that are in force at the end.
@@ -155,7 +121,7 @@ func (l *Log) rules() (version uint64, here, over []string) {
 	p := l.policyAt(1 << 62)
 	for _, r := range p.Rules {
 		text := policy.Tell(p, policy.Op{Op: "add", Rule: &r})
-		if r.To != 0 && r.To <= l.last {
+		if r.To != 0 && r.To <= l.last() {
 			over = append(over, fmt.Sprintf("%s is over: %s.", name(r.ID), text))
 		} else {
 			here = append(here, fmt.Sprintf("%s: %s.", name(r.ID), text))

@@ -103,18 +103,18 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 		a.say("Every site answered all of %s in time.", format.Count(rounds, "round", "rounds"))
 	}
 	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
-	for _, s := range l.siteNames() {
+	for _, s := range l.book.SiteNames() {
 		if n := missed[s]; n > 0 {
 			a.say("%s missed %d of %s.", name(s), n, format.Count(rounds, "round", "rounds"))
 		}
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
-		a.figure("site/"+s, "last-heard", int64(l.sites[s].heard), "instant")
-		a.row(name(s), fmt.Sprint(missed[s]), format.Clock(l.sites[s].heard))
+		a.figure("site/"+s, "last-heard", int64(l.book.Site(s).Heard()), "instant")
+		a.row(name(s), fmt.Sprint(missed[s]), format.Clock(l.book.Site(s).Heard()))
 	}
 }
 
 // open reports whether a round may still be answered where the record ends.
-func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last && r.Awards+r.Holds == 0 }
+func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last() && r.Awards+r.Holds == 0 }
 
 // lastRound says who did not answer the newest round of a window.
 func (l *Log) lastRound(q ask.Query, a *Answer) {
@@ -146,27 +146,27 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 		q.From, q.To = q.At.Add(-around), q.At.Add(around)
 		a.assume("five minutes before and after; UTC")
 	case q.To == 0:
-		q.From, q.To = l.last.Add(-time.Hour), l.last+1
-		if n := len(l.order); n > 0 {
-			q.From, q.To = l.decisions[l.order[n-1]].at.Add(-time.Hour), l.decisions[l.order[n-1]].at+1
+		q.From, q.To = l.last().Add(-time.Hour), l.last()+1
+		if all := l.book.Decisions(); len(all) > 0 {
+			at := all[len(all)-1].At
+			q.From, q.To = at.Add(-time.Hour), at+1
 		}
 		a.assume("no time was named, so the hour before the last decision")
 	}
 	l.partial(q, a)
 	kinds := make(map[string]int)
 	codes := make(map[string]int)
-	var last []decided
+	var last []history.DecisionRef
 	n := 0
-	for _, id := range l.order {
-		d := l.decisions[id]
-		if !within(q, d.at) || q.Site != "" && d.site != q.Site {
+	for _, d := range l.book.Decisions() {
+		if !within(q, d.At) || q.Site != "" && d.Site != q.Site {
 			continue
 		}
 		n++
-		kinds[d.kind]++
-		codes[d.kind+": "+narrate.Because(protocol.Reason{Code: d.why.Code})]++
+		kinds[d.Kind]++
+		codes[d.Kind+": "+narrate.Because(protocol.Reason{Code: d.Why.Code})]++
 		last = append(last, d)
-		a.cite(id)
+		a.cite(d.Number)
 	}
 	started, ended, planned := 0, 0, 0
 	for _, r := range l.records() {
@@ -210,12 +210,12 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 	a.Chart = decisionsOver(q, last)
 	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
 	for _, d := range last[max(0, len(last)-mostListed):] {
-		a.figure(ofJob(d.job), "decided", int64(d.at), "instant", cite(d.id))
-		text := d.told()
-		if d.kind == "hold" {
+		a.figure(ofJob(d.Job), "decided", int64(d.At), "instant", cite(d.Number))
+		text := decisionInWords(d)
+		if d.Kind == "hold" {
 			text = "held: " + text
 		}
-		a.row(cite(d.id), format.Clock(d.at), name(d.job), text)
+		a.row(cite(d.Number), format.Clock(d.At), name(d.Job), text)
 	}
 	if len(last) > mostListed {
 		a.say("The last %d are shown.", mostListed)
@@ -226,11 +226,11 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 // changedIn says what a window changed of the rules in force and of who takes part.
 func (l *Log) changedIn(q ask.Query, a *Answer) {
 	n := 0
-	for _, p := range l.governed {
-		if within(q, p.at) {
+	for _, p := range l.book.Rules() {
+		if within(q, p.At) {
 			n++
-			a.say("The policy in force changed at %s, to version %d.", format.Clock(p.at), p.Version)
-			a.figure("run", "policy-changed", int64(p.at), "instant")
+			a.say("The policy in force changed at %s, to version %d.", format.Clock(p.At), p.Version)
+			a.figure("run", "policy-changed", int64(p.At), "instant")
 			a.figure("run", "policy-version", int64(p.Version), "count")
 		}
 	}
@@ -241,11 +241,11 @@ func (l *Log) changedIn(q ask.Query, a *Answer) {
 
 // lastBefore points from a window without decisions to the last one before it.
 func (l *Log) lastBefore(q ask.Query, a *Answer) {
-	for _, id := range slices.Backward(l.order) {
-		if d := l.decisions[id]; d.at < q.From {
-			a.say("The last decision before that was %s, at %s.", cite(id), format.Clock(d.at))
-			a.figure("run", "last-decision", int64(d.at), "instant", cite(id))
-			a.cite(id)
+	for _, d := range slices.Backward(l.book.Decisions()) {
+		if d.At < q.From {
+			a.say("The last decision before that was %s, at %s.", cite(d.Number), format.Clock(d.At))
+			a.figure("run", "last-decision", int64(d.At), "instant", cite(d.Number))
+			a.cite(d.Number)
 			return
 		}
 	}
@@ -253,7 +253,7 @@ func (l *Log) lastBefore(q ask.Query, a *Answer) {
 
 // decisionsOver draws how many decisions of each kind there were, in up to a dozen
 // steps of a window.
-func decisionsOver(q ask.Query, all []decided) *Chart {
+func decisionsOver(q ask.Query, all []history.DecisionRef) *Chart {
 	if len(all) == 0 {
 		return nil
 	}
@@ -263,7 +263,7 @@ func decisionsOver(q ask.Query, all []decided) *Chart {
 		for from := q.From; from < q.To; from = from.Add(step) {
 			n := int64(0)
 			for _, d := range all {
-				if d.kind == kind && d.at >= from && d.at < from.Add(step) {
+				if d.Kind == kind && d.At >= from && d.At < from.Add(step) {
 					n++
 				}
 			}

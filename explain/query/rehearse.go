@@ -63,7 +63,7 @@ func meanWait(t history.Totals) time.Duration {
 }
 
 // partly reports whether a query has a window that is not the whole record.
-func (l *Log) partly(q ask.Query) bool { return q.To != 0 && (q.From > l.first || q.To <= l.last) }
+func (l *Log) partly(q ask.Query) bool { return q.To != 0 && (q.From > l.first() || q.To <= l.last()) }
 
 // wholly answers for a what-if that holds from a run's start to its end. A window
 // in which every job was submitted stands for the run; of another one the answer
@@ -77,7 +77,7 @@ func (l *Log) wholly(q ask.Query, a *Answer) bool {
 		if !within(ask.Query{From: q.From, To: q.To}, r.Job.Arrival) {
 			q.At, q.From, q.To = 0, 0, 0
 			a.Kind, a.Command, a.Readings = "ambiguous", "", []string{q.String()}
-			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", format.Clock(l.first), format.Clock(l.last))
+			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", format.Clock(l.first()), format.Clock(l.last()))
 			return false
 		}
 	}

@@ -80,9 +80,9 @@ func unclear(text string) *Answer { return &Answer{Kind: "unclear", Text: []stri
 func (l *Log) has(ask string) bool {
 	switch ask {
 	case "no-arbitration":
-		return len(l.hints) > 0
+		return l.book.JudgeQuestions() > 0
 	case "no-policy-log", "no-rule":
-		return len(l.governed) > 0
+		return len(l.book.Rules()) > 0
 	}
 	return false
 }
@@ -93,24 +93,24 @@ func (l *Log) check(q ask.Query) *Answer {
 		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
 	}
 	if q.Decision != 0 {
-		if _, ok := l.decisions[q.Decision]; !ok {
-			n := len(l.order)
-			if n == 0 {
+		if _, ok := l.book.Decision(q.Decision); !ok {
+			all := l.book.Decisions()
+			if len(all) == 0 {
 				return missing("No decision %s is in this run; it has none at all.", cite(q.Decision))
 			}
 			return missing("No decision %s is in this run. They go from %s to %s; a number in between may be another message of the coordinator.",
-				cite(q.Decision), cite(l.order[0]), cite(l.order[n-1]))
+				cite(q.Decision), cite(all[0].Number), cite(all[len(all)-1].Number))
 		}
 	}
 	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {
 		return missing("No job %q is in this run.", format.Clean(string(q.Job)))
 	}
 	for _, s := range []string{q.Site, q.Other} {
-		if s != "" && l.sites[s] == nil {
+		if s != "" && l.book.Site(s) == nil {
 			return missing("No site %q is in this run.", format.Clean(s))
 		}
 	}
-	if q.Tenant != "" && !l.tenants[q.Tenant] {
+	if q.Tenant != "" && !slices.Contains(l.book.Tenants(), q.Tenant) {
 		return missing("No tenant %q is in this run.", format.Clean(q.Tenant))
 	}
 	if q.Long > mostAhead || q.Within > mostAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > mostAhead {
@@ -119,12 +119,12 @@ func (l *Log) check(q ask.Query) *Answer {
 	if q.To-q.From > century {
 		return unclear("A window of time goes up to 100 years here.")
 	}
-	last := l.last
+	last := l.last()
 	if slices.Contains(aheadOfNow, q.Ask) {
 		last = last.Add(mostAhead)
 	}
-	if q.At != 0 && (q.At < l.first || q.At > last) || q.To != 0 && (q.To <= l.first || q.From > last || q.From >= q.To) {
-		return missing("That time is not in the record, which goes from %s to %s.", l.first, l.last)
+	if q.At != 0 && (q.At < l.first() || q.At > last) || q.To != 0 && (q.To <= l.first() || q.From > last || q.From >= q.To) {
+		return missing("That time is not in the record, which goes from %s to %s.", l.first(), l.last())
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ type matter struct {
 // the one that the job stands by.
 func (l *Log) matter(q ask.Query) matter {
 	if q.Decision != 0 {
-		return l.about(l.decidedOn(l.decisions[q.Decision]), q.Decision)
+		return l.about(l.decidedOn(l.decisionOf(q.Decision)), q.Decision)
 	}
 	r := l.known(q.Job)
 	return l.about(r, l.deciding(r))
@@ -169,7 +169,7 @@ func (l *Log) matter(q ask.Query) matter {
 // about finds the round of a decision on a job: its last if no round came to it.
 func (l *Log) about(r history.JobRecord, decision uint64) matter {
 	m := matter{rec: r, id: decision}
-	round := l.decisions[decision].round
+	round := l.decisionOf(decision).Round
 	for _, h := range r.Hearings {
 		if h.Round == round || round == 0 {
 			m.h, m.met = h, true

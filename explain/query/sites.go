@@ -9,17 +9,17 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// An outlook is the forecast of a site's grid, as it sent it.
+type outlook history.Forecast
+
 // seen returns what a site last said of its grid until an instant.
-func (s *site) seen(at protocol.Time) (outlook, bool) {
-	for i := len(s.outlooks) - 1; i >= 0; i-- {
-		if o := s.outlooks[i]; o.at <= at {
-			return o, true
-		}
-	}
-	return outlook{}, false
+func seen(s *history.SiteRecord, at protocol.Time) (outlook, bool) {
+	f, ok := s.ForecastAt(at)
+	return outlook(f), ok
 }
 
 // value returns a series' value at an instant.
@@ -41,14 +41,14 @@ func (l *Log) grid(q ask.Query, a *Answer, what, unit string, price bool) []stri
 		said  protocol.Time
 	}
 	var lines []line
-	for _, name := range l.siteNames() {
+	for _, name := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
 		x := line{site: name}
-		if o, ok := l.sites[name].seen(at); ok {
+		if o, ok := seen(l.book.Site(name), at); ok {
 			x.v, x.known = o.metric(price, at)
-			x.said = o.at
+			x.said = o.At
 		}
 		lines = append(lines, x)
 	}
@@ -126,25 +126,14 @@ type stock struct {
 	untold      bool // on which devices some of it is held: block is what there can be at most
 }
 
-// poolsAt returns what a site consisted of at an instant: as it last said until
-// then, or else as it said first.
-func (s *site) poolsAt(at protocol.Time) (all []protocol.Pool) {
-	for i, p := range s.pools {
-		if i == 0 || p.at <= at {
-			all = p.all
-		}
-	}
-	return all
-}
-
 // stocks counts what runs hold at an instant against what sites said they have.
 // GPUs of a pool are taken to be spread evenly over its nodes.
 func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
-	for _, site := range l.siteNames() {
+	for _, site := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
-		for _, p := range l.sites[site].poolsAt(at) {
+		for _, p := range l.book.Site(site).PoolsAt(at) {
 			if p.GPUs == 0 || p.Nodes == 0 {
 				continue
 			}
@@ -284,14 +273,14 @@ func (l *Log) power(q ask.Query, a *Answer) {
 	at := l.moment(q, a)
 	a.assume("the mean of the last metered hour, before the facility's share")
 	a.Table = &Table{Head: []string{"site", "kW", "hour from"}}
-	for _, s := range l.siteNames() {
+	for _, s := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
 		var last protocol.Meter
-		for _, m := range l.sites[s].meters {
+		for _, m := range l.book.Site(s).Meters {
 			if m.Read() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
-				last = m
+				last = m.Meter
 			}
 		}
 		if last.Hour == 0 {
@@ -310,18 +299,18 @@ func (l *Log) power(q ask.Query, a *Answer) {
 // report says when sites were last heard.
 func (l *Log) report(q ask.Query, a *Answer) {
 	a.Table = &Table{Head: []string{"site", "last heard", "before the end"}}
-	for _, s := range l.siteNames() {
+	for _, s := range l.book.SiteNames() {
 		if q.Site == "" || q.Site == s {
-			heard := l.sites[s].heard
-			a.row(name(s), format.Clock(heard), format.Span(l.last.Sub(heard)))
+			heard := l.book.Site(s).Heard()
+			a.row(name(s), format.Clock(heard), format.Span(l.last().Sub(heard)))
 			a.figure("site/"+s, "last-heard", int64(heard), "instant")
-			a.figure("site/"+s, "silent-for", l.last.Sub(heard).Milliseconds(), "ms")
+			a.figure("site/"+s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms")
 		}
 	}
-	if s := l.sites[q.Site]; s != nil && len(s.pools) > 0 && s.pools[len(s.pools)-1].gone {
-		at := s.pools[len(s.pools)-1].at
+	if s := l.book.Site(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Gone {
+		at := s.Inventories[len(s.Inventories)-1].At
 		a.say("An operator said at %s that %s will not come back.", format.Clock(at), name(q.Site))
 		a.figure("site/"+q.Site, "gone", int64(at), "instant")
 	}
-	a.say("The record ends at %s UTC.", format.Clock(l.last))
+	a.say("The record ends at %s UTC.", format.Clock(l.last()))
 }

@@ -48,7 +48,7 @@ func (l *Log) clear(m matter, c counterfactual.Change, a *Answer) (out counterfa
 		return out, mine, false
 	}
 	if l.run == nil {
-		if l.run, l.fed = counterfactual.New(l.stage.Market), 0; l.live {
+		if l.run, l.fed = counterfactual.New(l.stage.Market), 0; l.book.Coverage().Live {
 			l.run = counterfactual.NewLive()
 		}
 	}

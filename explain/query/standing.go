@@ -161,9 +161,9 @@ func (l *Log) overflow(q ask.Query, a *Answer) {
 			where[unstarted]++
 		}
 		any := false
-		for _, id := range l.past(r.Job.ID, r.Before).decisions {
-			if d := l.decisions[id]; d.kind == "hold" {
-				holds[d.why.Code]++
+		for _, id := range r.Decisions {
+			if d := l.decisionOf(id); d.Kind == "hold" {
+				holds[d.Why.Code]++
 				any = true
 			}
 		}

@@ -243,7 +243,7 @@ func TestAWrongClockIsNotTheTime(t *testing.T) {
 		s.now = wrong
 		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Meter{Hour: wrong.Floor(time.Hour)})
 		l := s.log()
-		if first, last := l.first, l.last; first != noon || last != end {
+		if first, last := l.first(), l.last(); first != noon || last != end {
 			t.Errorf("with a clock at %s the record goes from %s to %s; want %s to %s", wrong, first, last, noon, end)
 		}
 		if a := l.Ask("carbon today"); a.Kind != "answer" || date(a.Query.From) != "2022-04-13" {

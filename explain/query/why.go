@@ -70,24 +70,24 @@ func (l *Log) correct(q ask.Query, m matter, a *Answer) {
 // decided says what the decision was, and why.
 func (l *Log) decided(m matter, a *Answer) {
 	r, d := m.rec, m.h.Decision
-	if said := l.decisions[m.id]; said.kind == "refuse" && said.why.Code == protocol.Duplicate {
-		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), format.Clock(said.at), narrate.Because(said.why))
+	if said := l.decisionOf(m.id); said.Kind == "refuse" && said.Why.Code == protocol.Duplicate {
+		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), format.Clock(said.At), narrate.Because(said.Why))
 		return
 	}
 	switch {
-	case r.Refusal != nil && (m.id == 0 || l.decisions[m.id].kind == "refuse"):
+	case r.Refusal != nil && (m.id == 0 || l.decisionOf(m.id).Kind == "refuse"):
 		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
 	case m.id == 0:
 		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), format.Clock(r.Job.Arrival))
 	case !m.met: // by a coordinator from which this one took over
-		x := l.decisions[m.id]
-		what := map[string]string{"award": "awarded to " + name(x.site), "hold": "held", "refuse": "refused"}[x.kind]
-		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.Clock(x.at), narrate.Because(x.why))
+		x := l.decisionOf(m.id)
+		what := map[string]string{"award": "awarded to " + name(x.Site), "hold": "held", "refuse": "refused"}[x.Kind]
+		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.Clock(x.At), narrate.Because(x.Why))
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
 			name(r.Job.ID), shape(r.Job), format.Clock(r.Job.Deadline), name(d.Site), m.h.Round, format.Clock(d.Said.At), format.Clock(d.Option.Start), narrate.Because(d.Why))
-		if h := l.hints[place{m.h.Round, r.Job.ID}]; h != nil {
-			if fault := record.Fallback(h.ask, h.answer, d); fault != "" {
+		if h := l.book.Judged(m.h.Round, r.Job.ID); h != nil {
+			if fault := record.Fallback(h.Ask, h.Answer, d); fault != "" {
 				a.say("A judge was asked, and the rule decided: %s.", record.Failing(fault))
 			}
 		}
@@ -257,7 +257,7 @@ func (m matter) others(a *Answer, site string) {
 func (l *Log) whyNotHome(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	home := m.rec.Job.Home
-	if home == "" || l.sites[home] == nil {
+	if home == "" || l.book.Site(home) == nil {
 		a.Kind = "absent"
 		a.cite(m.id)
 		a.say("Job %s names no home site that is in this run.", name(m.rec.Job.ID))
