@@ -20,14 +20,14 @@ func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]pro
 		sums[s.Site] = make([]int64, n)
 	}
 	for _, e := range b.entries() {
-		for _, r := range e.rec.apart() {
-			row := sums[r.Run.Site]
-			for i := max(0, int((r.Run.Started-from)/width)); i < len(row); i++ {
+		for _, s := range e.rec.Segments() {
+			row := sums[s.Run.Site]
+			for i := max(0, int((s.Run.Started-from)/width)); i < len(row); i++ {
 				at := from + protocol.Time(i)*width
-				if r.State == Ended && at >= r.Run.Ended {
+				if s.Over && at >= s.Run.Ended {
 					break
 				}
-				row[i] += r.held(at, at+width)
+				row[i] += s.held(at, at+width)
 			}
 		}
 	}
@@ -47,35 +47,9 @@ func (b *Book) util(m Meta) float64 {
 	}
 	var held int64
 	for _, e := range b.entries() {
-		held += e.rec.held(m.Start, m.End)
+		for _, s := range e.rec.Segments() {
+			held += s.held(m.Start, m.End)
+		}
 	}
 	return float64(held) / there
-}
-
-// apart returns a record for each run of the job that did not get lost.
-func (r JobRecord) apart() (all []JobRecord) {
-	for i := range r.Parts {
-		all = append(all, JobRecord{Job: r.Job, State: Ended, Run: &r.Parts[i]})
-	}
-	if r.Run != nil {
-		all = append(all, JobRecord{Job: r.Job, State: r.State, Run: r.Run})
-	}
-	return all
-}
-
-// held returns the thousandths of a GPU times milliseconds that the job held
-// in [from, to).
-func (r JobRecord) held(from, to protocol.Time) int64 {
-	var ms int64
-	for _, p := range r.Parts {
-		ms += max(0, int64(min(to, p.Ended)-max(from, p.Started)))
-	}
-	if r.Run != nil {
-		end := to
-		if r.State == Ended {
-			end = min(to, r.Run.Ended)
-		}
-		ms += max(0, int64(end-max(from, r.Run.Started)))
-	}
-	return int64(r.Job.GPU()) * ms
 }

@@ -57,7 +57,7 @@ func (l *Log) ended(q ask.Query) (all []history.JobRecord) {
 func (l *Log) over(q ask.Query) (all []stint) {
 	for _, r := range l.records() {
 		for _, s := range stints(r) {
-			if s.over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.run.Site == q.Site) && within(q, s.run.Ended) {
+			if s.Over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.Run.Site == q.Site) && within(q, s.Run.Ended) {
 				all = append(all, s)
 			}
 		}
@@ -77,16 +77,16 @@ type sum struct {
 }
 
 func (s *sum) add(x stint) {
-	if x.part {
+	if x.Run.Paused {
 		s.pauses++
 	} else {
 		s.jobs++
 	}
-	s.bill.Energy += x.run.Cost.Energy
-	s.bill.Carbon += x.run.Cost.Carbon
-	s.bill.Money += x.run.Cost.Money
-	s.paid += x.run.Settled.Paid
-	s.estimated = s.estimated || x.run.Estimated
+	s.bill.Energy += x.Run.Cost.Energy
+	s.bill.Carbon += x.Run.Cost.Carbon
+	s.bill.Money += x.Run.Cost.Money
+	s.paid += x.Run.Settled.Paid
+	s.estimated = s.estimated || x.Run.Estimated
 	if id := x.cite(); id != "" {
 		s.ids = append(s.ids, id)
 	}
@@ -171,7 +171,7 @@ func (l *Log) idleBy(q ask.Query, key func(site string, hour protocol.Time) stri
 // spent sums up all parts of a job that are over.
 func spent(r history.JobRecord) (all sum) {
 	for _, x := range stints(r) {
-		if x.over {
+		if x.Over {
 			all.add(x)
 		}
 	}
@@ -209,17 +209,17 @@ func (l *Log) billOf(r history.JobRecord, a *Answer) {
 func (a *Answer) partsOf(r history.JobRecord) {
 	a.Table = &Table{Head: []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}}
 	for i, x := range stints(r) {
-		if !x.over {
+		if !x.Over {
 			continue
 		}
-		c, id := x.run.Cost, x.cite()
+		c, id := x.Run.Cost, x.cite()
 		a.cited(id)
-		a.row(name(x.run.Site), id, format.Clock(x.run.Started), format.Clock(x.run.Ended), kWh(c.Energy), kg(c.Carbon), format.Dollars(c.Money), format.Dollars(x.run.Settled.Paid))
+		a.row(name(x.Run.Site), id, format.Clock(x.Run.Started), format.Clock(x.Run.Ended), kWh(c.Energy), kg(c.Carbon), format.Dollars(c.Money), format.Dollars(x.Run.Settled.Paid))
 		of := fmt.Sprintf("part/%d", i+1)
-		one := sum{bill: c, paid: x.run.Settled.Paid, ids: []string{id}}
+		one := sum{bill: c, paid: x.Run.Settled.Paid, ids: []string{id}}
 		one.figures(a, of)
-		a.figure(of, "from", int64(x.run.Started), "instant", id)
-		a.figure(of, "to", int64(x.run.Ended), "instant", id)
+		a.figure(of, "from", int64(x.Run.Started), "instant", id)
+		a.figure(of, "to", int64(x.Run.Ended), "instant", id)
 	}
 }
 
@@ -283,14 +283,14 @@ const nobodys = "\x00(idle draw of sites)"
 
 // billBy lists a bill by site, tenant or hour; idle draw has no tenant.
 func (l *Log) billBy(q ask.Query, a *Answer, all sum) {
-	key := func(x stint) string { return x.run.Site }
+	key := func(x stint) string { return x.Run.Site }
 	idle := func(site string, _ protocol.Time) string { return site }
 	switch q.By {
 	case "tenant":
 		key = func(x stint) string { return x.rec.Job.Tenant }
 		idle = func(string, protocol.Time) string { return nobodys }
 	case "hour":
-		key = func(x stint) string { return x.run.Ended.Floor(time.Hour).String() }
+		key = func(x stint) string { return x.Run.Ended.Floor(time.Hour).String() }
 		idle = func(_ string, hour protocol.Time) string { return hour.String() }
 	}
 	by := l.idleBy(q, idle)

@@ -71,10 +71,10 @@ func (l *Log) tally(q ask.Query) tally {
 			continue
 		}
 		first, ran := begun(r)
-		if within(q, r.Job.Arrival) && (q.Site == "" || ran && first.run.Site == q.Site) {
+		if within(q, r.Job.Arrival) && (q.Site == "" || ran && first.Run.Site == q.Site) {
 			t.arrived++
 		}
-		if wait, ok := r.Wait(); ok && within(q, first.run.Started) && (q.Site == "" || first.run.Site == q.Site) {
+		if wait, ok := r.Wait(); ok && within(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
 			t.started++
 			t.wait += wait.Milliseconds()
 		}

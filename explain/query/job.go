@@ -20,7 +20,7 @@ func (l *Log) held(q ask.Query, a *Answer) {
 	switch {
 	case started:
 		first, _ := begun(r)
-		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), format.Span(wait), format.Clock(r.Job.Arrival), format.Clock(first.run.Started), name(first.run.Site))
+		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), format.Span(wait), format.Clock(r.Job.Arrival), format.Clock(first.Run.Started), name(first.Run.Site))
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 	case r.Run != nil:
 		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(r.Run.Site), name(r.Job.ID), format.Clock(r.Run.Started))
@@ -202,7 +202,7 @@ func (l *Log) waited(q ask.Query, a *Answer) {
 		return
 	}
 	first, _ := begun(m.rec)
-	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), format.Span(wait), format.Clock(m.rec.Job.Arrival), format.Clock(first.run.Started))
+	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), format.Span(wait), format.Clock(m.rec.Job.Arrival), format.Clock(first.Run.Started))
 	if n := len(m.rec.Parts); n > 0 {
 		a.say("It was paused %s since.", format.Count(n, "time", "times"))
 		a.figure(ofJob(m.rec.Job.ID), "pauses", int64(n), "count", m.cited()...)
@@ -291,16 +291,16 @@ func (l *Log) history(q ask.Query, a *Answer) {
 		all = append(all, event{d.Answered.At, text + narrate.Because(d.Declined)})
 	}
 	for _, x := range stints(r) {
-		if x.run.Planned {
-			all = append(all, event{x.run.Started, "was to start at " + name(x.run.Site)})
+		if x.Run.Planned {
+			all = append(all, event{x.Run.Started, "was to start at " + name(x.Run.Site)})
 		} else {
-			all = append(all, event{x.run.Started, "started at " + name(x.run.Site) + " on " + name(x.run.Node)})
+			all = append(all, event{x.Run.Started, "started at " + name(x.Run.Site) + " on " + name(x.Run.Node)})
 		}
 		switch {
-		case x.part:
-			all = append(all, event{x.run.Ended, "paused"})
-		case x.over:
-			all = append(all, event{x.run.Ended, "ended"})
+		case x.Run.Paused:
+			all = append(all, event{x.Run.Ended, "paused"})
+		case x.Over:
+			all = append(all, event{x.Run.Ended, "ended"})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })

@@ -85,7 +85,7 @@ func (l *Log) waits(q ask.Query, a *Answer) {
 	var all []int64
 	for _, r := range l.records() {
 		first, _ := begun(r)
-		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.run.Site == q.Site) && within(q, first.run.Started) {
+		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && within(q, first.Run.Started) {
 			all = append(all, wait.Milliseconds())
 			a.cite(l.deciding(r))
 		}
@@ -191,7 +191,7 @@ func (l *Log) givenTo(r history.JobRecord, at protocol.Time) string {
 		}
 	}
 	for _, x := range stints(r) {
-		if x.over && x.run.Ended <= at && x.cite() == cite(d.Number) {
+		if x.Over && x.Run.Ended <= at && x.cite() == cite(d.Number) {
 			return ""
 		}
 	}
@@ -207,7 +207,7 @@ func (l *Log) count(q ask.Query, a *Answer) {
 	by := make(map[string]int)
 	planned, going := 0, 0
 	for _, r := range l.records() {
-		there := q.Site == "" || slices.ContainsFunc(stints(r), func(x stint) bool { return x.run.Site == q.Site })
+		there := q.Site == "" || slices.ContainsFunc(stints(r), func(x stint) bool { return x.Run.Site == q.Site })
 		if there && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && within(q, r.Job.Arrival) {
 			if r.Run != nil && r.Run.Planned {
 				planned++
@@ -338,9 +338,9 @@ func (l *Log) shares(q ask.Query, a *Answer) {
 	n := make(map[string]int)
 	var all int64
 	for _, x := range l.over(ask.Query{}) {
-		held := int64(x.rec.Job.GPU()) * int64(x.run.Ended-x.run.Started)
+		held := int64(x.rec.Job.GPU()) * int64(x.Run.Ended-x.Run.Started)
 		by[x.rec.Job.Tenant] += held
-		if !x.part {
+		if !x.Run.Paused {
 			n[x.rec.Job.Tenant]++
 		}
 		all += held

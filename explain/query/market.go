@@ -42,8 +42,8 @@ func (l *Log) bidError(q ask.Query, a *Answer) {
 	}
 	by := make(map[string]*sums)
 	for _, spent := range l.over(ask.Query{}) {
-		s := spent.run.Settled
-		if spent.run.Settlement.From == "" || s.BidFor.Energy == 0 {
+		s := spent.Run.Settled
+		if spent.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
 		}
 		if by[s.Site] == nil {
@@ -171,16 +171,16 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 	started, ended, planned := 0, 0, 0
 	for _, r := range l.records() {
 		for _, x := range stints(r) {
-			if q.Site != "" && x.run.Site != q.Site {
+			if q.Site != "" && x.Run.Site != q.Site {
 				continue
 			}
-			if within(q, x.run.Started) {
+			if within(q, x.Run.Started) {
 				started++
-				if x.run.Planned {
+				if x.Run.Planned {
 					planned++
 				}
 			}
-			if x.over && within(q, x.run.Ended) {
+			if x.Over && within(q, x.Run.Ended) {
 				ended++
 			}
 		}

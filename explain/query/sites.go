@@ -141,16 +141,16 @@ func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
 			touched := make(map[string]map[int]bool)
 			for _, r := range l.records() {
 				x, ok := stintAt(r, at)
-				if !ok || x.run.Site != site || x.run.Model != p.Model || r.Job.GPUs == 0 {
+				if !ok || x.Run.Site != site || x.Run.Model != p.Model || r.Job.GPUs == 0 {
 					continue
 				}
 				s.free -= r.Job.GPU()
-				s.untold = s.untold || len(x.run.Devices) == 0
-				if touched[x.run.Node] == nil {
-					touched[x.run.Node] = make(map[int]bool)
+				s.untold = s.untold || len(x.Run.Devices) == 0
+				if touched[x.Run.Node] == nil {
+					touched[x.Run.Node] = make(map[int]bool)
 				}
-				for _, d := range x.run.Devices {
-					touched[x.run.Node][d] = true
+				for _, d := range x.Run.Devices {
+					touched[x.Run.Node][d] = true
 				}
 			}
 			each := p.GPUs / p.Nodes

@@ -156,7 +156,7 @@ func (l *Log) overflow(q ask.Query, a *Answer) {
 		n++
 		first, ok := begun(r)
 		if ok {
-			where[first.run.Site]++
+			where[first.Run.Site]++
 		} else {
 			where[unstarted]++
 		}

@@ -1,0 +1,58 @@
+package history
+
+import "github.com/gridbid/gridbid/protocol"
+
+// A RunSegment is a time that a job spent on the devices of one site: a part that
+// ended in a pause, or its last run. A run that was lost is none, for nobody was
+// billed for it; it held its devices all the same: see SegmentAt.
+type RunSegment struct {
+	Job  protocol.Job
+	Run  *Run
+	Over bool // Run.Ended is known
+}
+
+// Segments returns the segments of a job, oldest first.
+func (r *JobRecord) Segments() (all []RunSegment) {
+	for i := range r.Parts {
+		all = append(all, RunSegment{Job: r.Job, Run: &r.Parts[i], Over: true})
+	}
+	if r.Run != nil {
+		all = append(all, RunSegment{Job: r.Job, Run: r.Run, Over: r.State == Ended})
+	}
+	return all
+}
+
+// SegmentAt returns the segment in which a job is on its devices at an instant, lost
+// runs included.
+func (r *JobRecord) SegmentAt(when protocol.Time) (RunSegment, bool) {
+	for i := range r.Lost {
+		if x := &r.Lost[i]; x.Started <= when && when < x.Exited.At {
+			return RunSegment{Job: r.Job, Run: x, Over: true}, true
+		}
+	}
+	for _, s := range r.Segments() {
+		if s.Run.Started <= when && (!s.Over || when < s.Run.Ended) {
+			return s, true
+		}
+	}
+	return RunSegment{}, false
+}
+
+// AwardOf returns the award that a run came of; nil if the stream does not have it.
+func (r *JobRecord) AwardOf(run *Run) *Decision {
+	for i := range r.Awards {
+		if a := &r.Awards[i]; a.Epoch == run.Epoch && a.Site == run.Site {
+			return a
+		}
+	}
+	return nil
+}
+
+// held returns the thousandths of a GPU times milliseconds that the segment held in
+// [from, to).
+func (s RunSegment) held(from, to protocol.Time) int64 {
+	if s.Over {
+		to = min(to, s.Run.Ended)
+	}
+	return int64(s.Job.GPU()) * max(0, int64(to-max(from, s.Run.Started)))
+}
