@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/query"
-	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -85,7 +84,7 @@ func printAnswer(ctx context.Context, question, path, flags string, asJSON bool,
 	if asJSON {
 		err = tellJSON(out, askAnswer{1, question, path, a})
 	} else {
-		err = errors.Join(a.Write(out), showAll(a, out))
+		err = a.Write(out)
 	}
 	switch {
 	case err != nil:
@@ -110,22 +109,6 @@ func spell(a *query.Answer, flags string) {
 	for i := range a.More {
 		spell(&a.More[i], flags)
 	}
-}
-
-// showAll shows the charts of an answer in a terminal that shows pictures.
-func showAll(a query.Answer, out io.Writer) error {
-	c, ok := timeline.Sketch(a)
-	if !ok {
-		return nil
-	}
-	shown, err := showChart(c, out)
-	for _, more := range a.More {
-		if !shown || err != nil {
-			break
-		}
-		err = showAll(more, out)
-	}
-	return err
 }
 
 // readRun reads a ledger, and the totals that lie beside it if there are any.

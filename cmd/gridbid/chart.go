@@ -9,14 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gridbid/gridbid/explain/chart"
-	"github.com/gridbid/gridbid/explain/chart/screen"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
@@ -29,17 +26,14 @@ type chartFlags struct {
 	list, figures, asJSON  bool
 }
 
-// newChartCommand is `gridbid chart`: one chart of a run, wherever it can be
-// seen.
+// newChartCommand is `gridbid chart`: it writes one chart of a run into a file.
 func newChartCommand() *cobra.Command {
 	var f chartFlags
 	cmd := &cobra.Command{
 		Use:   "chart [NAME]",
-		Short: "draw a chart of a run, in the terminal or into a file",
-		Long: `Draw a chart of a run. A terminal that says that it shows pictures, by the kitty
-protocol or by sixels, is given one; otherwise, and with --out, the chart is written
-into a file, as SVG or PNG by its name. "gridbid chart answer QUESTION" draws the
-answer to a question.`,
+		Short: "draw a chart of a run into a file",
+		Long: `Draw a chart of a run into a file: NAME.png, or the SVG or PNG file that --out
+names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 		Example: `  gridbid chart --list
   gridbid chart day
   gridbid chart offers --decision D-14 --out offers.svg
@@ -97,10 +91,6 @@ func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
 	case f.out != "":
 		return writeChart(c, f.out, cmd.ErrOrStderr())
 	}
-	if shown, err := showChart(c, cmd.OutOrStdout()); shown || err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "This terminal does not say that it shows pictures.")
 	return writeChart(c, w.Chart+".png", cmd.ErrOrStderr())
 }
 
@@ -169,59 +159,3 @@ func writeChart(c chart.Chart, path string, talk io.Writer) (err error) {
 	fmt.Fprintf(talk, "chart: %s\n", path)
 	return nil
 }
-
-// shows returns how out shows pictures, if it is a terminal that does.
-func shows(out io.Writer) screen.Protocol {
-	if _, ok := screenOf(out); !ok {
-		return screen.None
-	}
-	return abilities()
-}
-
-// showChart shows a chart in the terminal, if out is one that can.
-func showChart(c chart.Chart, out io.Writer) (bool, error) {
-	by := shows(out)
-	if by == screen.None {
-		return false, nil
-	}
-	columns, _, err := term.GetSize(int(out.(*os.File).Fd()))
-	if err != nil || columns < 20 {
-		columns = 80
-	}
-	switch by {
-	case screen.Kitty:
-		raw, err := c.Draw(720).PNG()
-		if err != nil {
-			return false, err
-		}
-		return true, screen.WriteKitty(out, raw, min(columns, 100))
-	case screen.Sixel:
-		im, err := c.Draw(420).Image()
-		if err != nil {
-			return false, err
-		}
-		return true, screen.WriteSixel(out, im, chart.Colors())
-	}
-	return false, nil
-}
-
-// abilities are those of the terminal that this program was started in. It is
-// asked once: what is typed meanwhile is taken for a part of its answer.
-var abilities = sync.OnceValue(func() screen.Protocol {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return screen.None
-	}
-	defer tty.Close()
-	raw, err := tty.SyscallConn() // Fd would take deadlines away
-	if err != nil {
-		return screen.None
-	}
-	var was *term.State
-	if raw.Control(func(fd uintptr) { was, err = term.MakeRaw(int(fd)) }) != nil || err != nil {
-		return screen.None
-	}
-	answer := screen.Ask(tty, time.Now().Add(300*time.Millisecond))
-	_ = raw.Control(func(fd uintptr) { err = term.Restore(int(fd), was) })
-	return answer
-})

@@ -76,7 +76,6 @@ func (t *talk) hold(ctx context.Context, in io.Reader) error {
 	f, ok := in.(*os.File)
 	prompt := ok && terminal(f)
 	if prompt {
-		_ = shows(t.out) // before anything is typed
 		fmt.Fprintf(t.talk, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
 	}
 	lines := bufio.NewScanner(until{ctx, in})
@@ -145,7 +144,7 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		}
 		return err
 	}
-	if err := errors.Join(a.Write(t.out), showAll(a, t.out)); err != nil {
+	if err := a.Write(t.out); err != nil {
 		return err
 	}
 	if a.Kind == "ambiguous" && len(a.Readings) > 0 {

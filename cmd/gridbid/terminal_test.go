@@ -13,8 +13,8 @@ import (
 // about.
 const inChat = "GRIDBID_TEST_CHAT"
 
-// Questions may be pasted all at once: what a terminal is asked for the charts of
-// the first takes the others for no answer of it.
+// Questions may be pasted all at once: nothing that chat does to the terminal may
+// swallow one of them.
 func TestPastedQuestionsAreAllAnswered(t *testing.T) {
 	if run := os.Getenv(inChat); run != "" {
 		chat := newChatCommand()
@@ -48,14 +48,10 @@ func TestPastedQuestionsAreAllAnswered(t *testing.T) {
 	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	var all []byte
-	pasted, asked := false, 0
+	pasted := false
 	for buf := make([]byte, 4096); ; {
 		n, err := shown.Read(buf)
 		all = append(all, buf[:n]...)
-		if now := bytes.Count(all, []byte("\x1b[c")); now > asked {
-			asked = now
-			fmt.Fprint(keys, "\x1b[?62c") // no pictures
-		}
 		if !pasted && bytes.Contains(all, []byte("\n? ")) {
 			pasted = true
 			fmt.Fprint(keys, "carbon by site\nenergy by site\n/quit\n")
@@ -69,8 +65,5 @@ func TestPastedQuestionsAreAllAnswered(t *testing.T) {
 		if !bytes.Contains(all, []byte(want)) {
 			t.Errorf("it is not answered with %q:\n%q", want, all)
 		}
-	}
-	if asked != 1 {
-		t.Errorf("the terminal was asked %d times; want once", asked)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // firm are words that a phrase with one of them is not taken apart for: what they
 // deny or compare is in the words beside them.
-var firm = strings.Fields("not no never than without nothing nobody none by per each every pro je my i more less fewer other but except nicht kein keine ohne")
+var firm = strings.Fields("not no never than without nothing nobody none by per each every my i more less fewer other but except")
 
 // mostApart bounds the ways of taking a question apart that are tried.
 const mostApart = 60

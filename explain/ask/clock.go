@@ -7,13 +7,13 @@ import (
 )
 
 // ofDay reads what people say of the time of day at the start of words: "6 pm",
-// "at 14", "12 o'clock", "from 12 to 18 uhr", "12:00-18:00", "this evening",
+// "at 14", "12 o'clock", "from 12 to 18", "12:00-18:00", "this evening",
 // "that day". It returns how many words it took.
 func (w *when) ofDay(l *Listener, words []string) int {
 	first := words[0]
 	if len(words) > 1 {
 		two := first + " " + words[1]
-		if slices.Contains([]string{"that day", "all day", "whole day", "the day", "this day", "entire day", "ganzen tag", "diesem tag"}, two) {
+		if slices.Contains([]string{"that day", "all day", "whole day", "the day", "this day", "entire day"}, two) {
 			w.days = append(w.days, l.Today)
 			return 2
 		}
@@ -53,13 +53,13 @@ var halves = []string{"am", "pm", "a.m", "p.m"}
 
 // joins stand between two hours; marks, behind them.
 var (
-	joins = []string{"to", "and", "until", "till", "bis", "und"}
-	froms = []string{"from", "between", "von", "zwischen"}
-	ats   = []string{"at", "um", "gegen"}
+	joins = []string{"to", "and", "until", "till"}
+	froms = []string{"from", "between"}
+	ats   = []string{"at"}
 )
 
 // hours reads bare hours where the words about them say that they are: "at 14"
-// or "at 14h" at the end of a question, "from 12 to 18 uhr".
+// or "at 14h" at the end of a question, "from 12 to 18".
 func (w *when) hours(words []string) int {
 	bare := func(i int) (time.Duration, bool) {
 		if i >= len(words) {
@@ -73,7 +73,7 @@ func (w *when) hours(words []string) int {
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {
-		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "heute", "gestern"}, words[i])
+		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow"}, words[i])
 	}
 	h, ok := bare(1)
 	switch {
@@ -99,7 +99,7 @@ func (w *when) hours(words []string) int {
 }
 
 // clock reads a time of day at the start of words: "13:45", "6pm", "6 pm",
-// "6.30 pm", "12 o'clock", "18 uhr".
+// "6.30 pm", "12 o'clock".
 func clock(words []string) (time.Duration, int) {
 	text, n := strings.TrimSuffix(words[0], "h"), 1
 	next := func(i int) string {
@@ -118,8 +118,6 @@ func clock(words []string) (time.Duration, int) {
 	}
 	switch {
 	case half != "":
-	case next(1) == "uhr":
-		n = 2
 	case next(1) == "o" && next(2) == "clock":
 		n = 3
 	case next(1) == "oclock":

@@ -29,7 +29,7 @@ var forms = map[string]form{
 	"bill": {"{bill} used", "by job site tenant time pick"}, "top": {"top {number} jobs by {metric}", "site tenant time"},
 	"mix": {"average carbon intensity of our energy", "time"}, "late": {"late jobs", "site tenant time"},
 	"waits": {"{pick} wait", "site tenant time"}, "pending": {"which jobs wait", "site tenant time"},
-	"intensity": {"carbon intensity", "by site time"}, "price": {"electricity price", "site time"},
+	"intensity": {"carbon intensity", "site time"}, "price": {"electricity price", "site time"},
 	"greenest": {"greenest site", "time"}, "cheapest": {"electricity price cheapest site", "time"}, "dirtiest": {"dirtiest site now", "time"},
 	"free": {"free gpus", "site time"}, "block": {"largest free block of gpus", "site time"}, "fit": {"would {number} gpus fit", "site time"},
 	"power": {"power draw", "site time"}, "report": {"last report", "site"},
@@ -41,7 +41,7 @@ var forms = map[string]form{
 	"history": {"what happened to {target}", ""}, "activity": {"what happened", "site time"},
 	"advice": {"what should i change for {target}", ""}, "ahead": {"what is ahead of {target}", ""},
 	"jobs": {"how many jobs ran", "by site tenant time"}, "help": {"help", ""}, "summary": {"summary", "time"},
-	"no-quota": {"quota", ""}, "no-preemption": {"preemption", "job site tenant time"}, "no-replicas": {"replicas", ""}, "no-arbitration": {"arbitration", ""},
+	"no-quota": {"quota", "tenant"}, "no-preemption": {"preemption", "job site tenant time"}, "no-replicas": {"replicas", ""}, "no-arbitration": {"arbitration", "job time"},
 	"no-priority": {"priority", "job tenant"}, "no-policy-log": {"last policy change", ""}, "no-rule": {"rule id", ""}, "no-day-before": {"{metric} compared with the day before", "site tenant time"},
 	"no-fragments": {"fragmentation", "site time"}, "overflow": {"why did site {site} not overflow", "tenant time"},
 }

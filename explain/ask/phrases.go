@@ -21,7 +21,7 @@ var phrases, longest = func() (map[string][]string, int) {
 			most = max(most, len(strings.Fields(phrase)))
 		}
 	}
-	for line := range strings.Lines(lexicon + speech + speechOfSums + speechOfRules + german) {
+	for line := range strings.Lines(lexicon + speech + speechOfSums + speechOfRules) {
 		concept, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok {
 			continue
@@ -42,11 +42,11 @@ var phrases, longest = func() (map[string][]string, int) {
 	return all, most
 }()
 
-// fold writes out what some keyboards have and others have not.
-var fold = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "₂", "2")
+// fold writes "CO₂" as it is typed.
+var fold = strings.NewReplacer("₂", "2")
 
 // timely are words that make what is best a time.
-var timely = strings.Fields("hour hours time moment slot window day start when begin launch submit run send stunde zeitpunkt")
+var timely = strings.Fields("hour hours time moment slot window day start when begin launch submit run send")
 
 // nominal are words that make a wait a length of time, and not who waits.
-var nominal = strings.Fields("wait waits time times delay duration period waiting-time wartezeit wartezeiten latency")
+var nominal = strings.Fields("wait waits time times delay duration period waiting-time latency")

@@ -170,7 +170,7 @@ func (r *reading) read(l *Listener, tokens []token) *Back {
 	for _, t := range tokens {
 		low = append(low, fold.Replace(t.low))
 		r.asks = r.asks || slices.Contains(asking, t.low)
-		r.joined = r.joined || slices.Contains([]string{"and", "und", "plus", "&", "both"}, t.low)
+		r.joined = r.joined || slices.Contains([]string{"and", "plus", "&", "both"}, t.low)
 		if len(t.names) > 0 {
 			low[len(low)-1] = "\x00"
 		}
@@ -230,7 +230,7 @@ func beside(tokens []token, i int) (before, after string) {
 
 // facts are words before a site that make a question of what they begin, and not a
 // supposition: "is oslo down", but "were oslo down".
-var facts = strings.Fields("is was has did does ist war hat")
+var facts = strings.Fields("is was has did does")
 
 // bare reports whether a question says of a site that it is down, and nothing else:
 // "oslo down?"

@@ -240,7 +240,6 @@ func TestWhatIsIsNoSupposition(t *testing.T) {
 		"has oslo failed": {Ask: "report", Site: "oslo"}, "what if oslo is down": {Ask: "day-without", Site: "oslo"},
 		"what if oslo were down": {Ask: "day-without", Site: "oslo"}, "what would have happened without oslo": {Ask: "day-without", Site: "oslo"},
 		"was oslo down at 13:00": {}, "was oslo down when train-1 came": {}, "what did oslo lose": {},
-		"ist oslo ausgefallen": {Ask: "report", Site: "oslo"}, "war oslo weg": {Ask: "report", Site: "oslo"},
 		"is oslo drained": {}, "is site oslo draining?": {}, "how much energy has oslo drained": {Ask: "bill", Metric: "energy", Site: "oslo"},
 		"oslo down?": {}, "site oslo offline": {}, "without oslo": {Ask: "day-without", Site: "oslo"},
 	} {
@@ -257,7 +256,6 @@ func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
 	paid, cost := Query{Ask: "bill", Metric: "paid", Site: "oslo"}, Query{Ask: "bill", Metric: "cost", Site: "oslo"}
 	for q, want := range map[string]Query{
 		"how much did we pay oslo": paid, "what do we owe oslo": paid, "what do we owe site oslo?": paid, "how much money did oslo make": paid,
-		"wie viel haben wir oslo bezahlt": paid, "was wurde an oslo bezahlt": paid, "was hat oslo gekostet": cost,
 		"what did we pay oslo for electricity": cost, "how much did oslo cost": cost, "how much did we pay at oslo": cost,
 	} {
 		if got, _, back := l.Read(q); back != nil || !reflect.DeepEqual(got, want) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // query fills a query in.
@@ -30,7 +29,11 @@ func (r *reading) query(f rule) Query {
 	if n := len(r.numbers); n > 0 {
 		q.Number = r.numbers[n-1]
 	}
-	return q.settle(mine, r)
+	q = q.settle(mine, r)
+	if f.may == "*" { // one answer, whatever else the question says
+		q = q.only()
+	}
+	return q
 }
 
 func (r *reading) metric(mine map[string]bool) string {
@@ -74,7 +77,7 @@ func (r *reading) pays() bool {
 			costs++
 		}
 	}
-	return costs == 1 && (slices.Contains(payers, r.verb) || slices.Contains(earners, r.next) || (r.verb == "wir" || r.verb == "an") && r.next == "bezahlt")
+	return costs == 1 && (slices.Contains(payers, r.verb) || slices.Contains(earners, r.next))
 }
 
 var (
@@ -119,22 +122,13 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 				q.By = "tenant"
 			}
 		}
-	case "top":
-		q.Number = max(q.Number, 0)
-		if q.Number == 0 {
-			q.Number = 5
-		}
-		if q.Metric == "" {
-			q.Metric = "carbon"
-		}
 	case "best-hour", "best-price", "forecast":
 		if q.To == 0 {
-			q.Within = cmp.Or(q.Within, cmp.Or(q.Long, 24*time.Hour))
+			q.Within = cmp.Or(q.Within, q.Long)
 		}
 		q.Long = 0
-	case "best-start":
-		q.Within = cmp.Or(q.Within, 24*time.Hour)
 	}
+	q = q.WithDefaults()
 	if q.Ask != "differ" && q.Ask != "breakeven" {
 		q.Other = ""
 	}

@@ -32,7 +32,7 @@ __: at all, so to speak, in your records, according to the record, according to 
 __: can you explain me, machine park, on which machines, the system, in terms of, with respect to, with regard to
 __: regarding, concerning, when it comes to, as regards, as for, in respect of, speaking of, on the subject of
 __: break down, breaking down, carbon wise, co2 wise, carbon-wise, co2-wise
-__: etwas, irgendetwas, irgendwas, irgendein, denn so, mal kurz, bitte kurz, kurz, denn nun, if any, whether, if there
+__: if any, whether, if there
 __: up, existed, exist, exists, there exist, distribution, distribution of, my choice, i would have expected
 __: i would have thought, i expected, i had expected, would have been my choice, compute
 command: put, send, take, tell, ask, inform, warn, remind, notify, call, email, mail
@@ -40,7 +40,7 @@ people: people, folks, users, everybody, one, persons, we
 behind: behind
 not: was not there a, was not there any, were there not, is there not a, is not there a, are there not
 not: was there not a
-pends: in the queue, in line, in queue, in der warteschlange
+pends: in the queue, in line, in queue
 pends: lined up
 less: less, fewer
 last: last, lastly
@@ -300,11 +300,11 @@ emit: produce, produces, producing, pollutes, blows out, blowing out, spews, spe
 emit: adds to, added to the total
 instead: preferred to, preferred over, favoured over, favored over, chosen over, picked over, taken over
 instead: selected over
-line: queues, the queues, queue, the queue, our queue, waiting line, the waiting line, warteschlange, die warteschlange, the line
+line: queues, the queues, queue, the queue, our queue, waiting line, the waiting line, the line
 line: the backlog
-wait: queue, the queue, our queue, waiting line, the waiting line, warteschlange, die warteschlange, the line
+wait: queue, the queue, our queue, waiting line, the waiting line, the line
 wait: the backlog, sat there, sit there, sitting there, sat there before
-future: will, going to be, going to, gonna be, is going to, wird, werden wird, shall be
+future: will, going to be, going to, gonna be, is going to, shall be
 _: find found calculate
 __: find out, work out, figure out, i lost track of, lost track of, i mean, mean to say, who else
 ever: ever, at any time, at some point
@@ -326,7 +326,7 @@ slack: push, push back, pushed further, more leeway of
 without: strike, cross out, remove, struck, minus, take away
 residency: could run anywhere, run anywhere, go anywhere, be placed anywhere, could be placed anywhere, restricted by
 residency: bound by, be anywhere, free to run anywhere, any site allowed
-carbon: grams, gram, gramm, grammes, grams of emissions
+carbon: grams, gram, grammes, grams of emissions
 under: under
 how: how bad, how bad is, how bad are, how bad was, how bad were
 bysite: rank the sites by, rank sites by, order the sites by, order sites by, sort the sites by, sort sites by

@@ -137,7 +137,7 @@ ourenergy: of our electricity, of our power, of our usage, our usage, our mix, o
 ourenergy: power we consumed, the power we consumed, the energy we consumed, the electricity we consumed
 ourenergy: energy consumed by us, we burned, we burnt, we have used, we have consumed, we had used, that we consumed
 ourenergy: our electricity use, our energy use, our power use, what we burned, what we burnt
-price: was kostet der strom, was kostet strom, was kostet die energie, price per kilowatt hour
+price: price per kilowatt hour
 price: price per megawatt hour, pay per kwh, pay per mwh, pay for a kwh, pay for a mwh, pay for a kilowatt hour
 price: per kwh price, how much is a mwh, how much is a kwh, how much is electricity, how much is power
 price: how much is energy, how much is the power, how much is the electricity

@@ -83,8 +83,8 @@ func (t *Talk) Read(l *Listener, question string) (Query, []Slip, *Back) {
 
 // severalJobs and everybody are words of a question that is not about one job.
 var (
-	severalJobs = strings.Fields("jobs auftraege aufträge")
-	everybody   = strings.Fields("we us our all total wir uns unsere alle insgesamt")
+	severalJobs = strings.Fields("jobs")
+	everybody   = strings.Fields("we us our all total")
 )
 
 // says reports whether a question has one of some words.

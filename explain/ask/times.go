@@ -24,9 +24,9 @@ type when struct {
 type part struct{ from, to time.Duration }
 
 var partsOfDay = map[string]part{
-	"morning": {6 * time.Hour, 12 * time.Hour}, "vormittag": {6 * time.Hour, 12 * time.Hour}, "vormittags": {6 * time.Hour, 12 * time.Hour},
-	"afternoon": {12 * time.Hour, 18 * time.Hour}, "nachmittag": {12 * time.Hour, 18 * time.Hour}, "nachmittags": {12 * time.Hour, 18 * time.Hour},
-	"evening": {18 * time.Hour, 24 * time.Hour}, "abend": {18 * time.Hour, 24 * time.Hour}, "abends": {18 * time.Hour, 24 * time.Hour},
+	"morning":   {6 * time.Hour, 12 * time.Hour},
+	"afternoon": {12 * time.Hour, 18 * time.Hour},
+	"evening":   {18 * time.Hour, 24 * time.Hour},
 }
 
 // An instant is a time of day, and its day if that was said with it.
@@ -41,12 +41,10 @@ var months = []string{"january", "february", "march", "april", "may", "june", "j
 var units = map[string]time.Duration{
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
-	"stunde": time.Hour, "stunden": time.Hour, "std": time.Hour, "tag": 24 * time.Hour, "tage": 24 * time.Hour, "tagen": 24 * time.Hour, "minuten": time.Minute,
 }
 
 var small = map[string]int64{
 	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
-	"zwei": 2, "drei": 3, "vier": 4, "fuenf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "zwoelf": 12,
 }
 
 // month returns 1 to 12 for a month's name or its first three letters.
@@ -69,7 +67,7 @@ func number(w string) (int64, bool) {
 }
 
 // saidOfTime are words that say a time by themselves or with a number.
-var saidOfTime = strings.Fields("noon midday mittag mittags midnight mitternacht today heute yesterday gestern tomorrow last past letzte letzten letzter am pm uhr oclock half quarter")
+var saidOfTime = strings.Fields("noon midday midnight today yesterday tomorrow last past am pm oclock half quarter")
 
 // temporal reports whether a word may say a time: "yesterday", "march", "13:45",
 // "6pm", "8h", "2022-04-13".
@@ -112,7 +110,7 @@ func written(w string) (at protocol.Time, day, ok bool) {
 }
 
 // extra are words that make a length of time one that comes on top.
-var extra = []string{"more", "extra", "additional", "further", "another", "mehr", "weitere"}
+var extra = []string{"more", "extra", "additional", "further", "another"}
 
 // length reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
 // "another 6 hours", "6 hours more".
@@ -120,7 +118,7 @@ func length(words []string) (time.Duration, int) {
 	d, n := bare(words)
 	for n > 0 && n < len(words) { // smaller units go on
 		at := n
-		if slices.Contains([]string{"and", "und"}, words[n]) {
+		if words[n] == "and" {
 			at++
 		}
 		rest, used := bare(words[at:])
@@ -167,7 +165,7 @@ func bare(words []string) (time.Duration, int) {
 	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > time.Minute {
 		return units[words[2]] / 2, 3
 	}
-	if words[0] == "another" || words[0] == "weitere" {
+	if words[0] == "another" {
 		d, used := bare(words[1:])
 		return d, used + min(used, 1)
 	}
@@ -194,7 +192,7 @@ func (w *when) time(l *Listener, words []string) int {
 	if n := w.ofDay(l, words); n > 0 {
 		return n
 	}
-	if slices.Contains([]string{"last", "past", "letzte", "letzten", "letzter"}, first) {
+	if slices.Contains([]string{"last", "past"}, first) {
 		if unit := units[next(1)]; unit > 0 {
 			w.back = unit
 			return 2
@@ -221,13 +219,13 @@ func (w *when) time(l *Listener, words []string) int {
 		return n
 	}
 	switch first {
-	case "noon", "midday", "mittag", "mittags":
+	case "noon", "midday":
 		w.instants = append(w.instants, instant{clock: 12 * time.Hour})
-	case "midnight", "mitternacht":
+	case "midnight":
 		w.instants = append(w.instants, instant{})
-	case "today", "heute":
+	case "today":
 		w.days = append(w.days, l.Today)
-	case "yesterday", "gestern":
+	case "yesterday":
 		w.days = append(w.days, l.Today.Add(-24*time.Hour))
 	case "tomorrow":
 		w.days = append(w.days, l.Today.Add(24*time.Hour))
@@ -389,5 +387,5 @@ func (w *when) loose(question string) bool {
 	has := func(any ...string) bool {
 		return slices.ContainsFunc(any, func(s string) bool { return slices.Contains(words, s) })
 	}
-	return has("and", "und") && !has(froms...) && !has("to", "until", "till", "bis", "through", "-", "–") && !w.dash
+	return has("and") && !has(froms...) && !has("to", "until", "till", "through", "-", "–") && !w.dash
 }

@@ -13,7 +13,7 @@ _: effects getting anyone anybody anything grid
 _: utc cent value figure figures amount number id name called
 __: ve got, have got, i got, i have got, that day, if you please, by the way, on earth, the heck, the hell, out there
 __: and so on, one by one, like this, look like, looks like, looked like, on balance, as it is, as it was
-_: sum tally grand aggregate individual separate respective single gets here full market among um zu within inside
+_: sum tally grand aggregate individual separate respective single gets here full market among within inside
 _: like
 _: @ & rerun re-run recompute recalculate redo pls plz hey hi hello thanks thank ok okay could can
 _: want wants know see wondering wonder quick question actually eventually finally somebody someone anywhere somewhere

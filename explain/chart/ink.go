@@ -142,11 +142,3 @@ func luminance(hex string) float64 {
 	}
 	return sum
 }
-
-// Colors returns all inks as PNG has them, the paper first.
-func Colors() (all []color.Color) {
-	for _, i := range inks() {
-		all = append(all, i.light(false))
-	}
-	return all
-}

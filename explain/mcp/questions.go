@@ -94,7 +94,7 @@ func (d desk) questions(s *sdk.Server) {
 				case from == 0 && to != 0:
 					q.From = first
 				}
-				return y.Ask(q.String(), "")
+				return y.Answer(q)
 			})
 		})
 	offer(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
@@ -152,21 +152,20 @@ func (in change) query() (ask.Query, error) {
 	return ask.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
 }
 
-// query asks what is asked of a target in the words that mean it, so that what
-// cannot be asked in words cannot be asked here.
+// query answers a typed query about a target: a decision, a job, or the whole run.
 func (d desk) query(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
 	if of.Decision != "" && of.Job != "" {
 		return nil, nil, errors.New("mcp: decision and job: name one of the two")
 	}
 	if of.Decision != "" {
-		n, ok := record.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // the question finds it
+		n, ok := record.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up
 		if !ok {
 			return nil, nil, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
 		}
 		q.Decision = n
 	}
 	q.Job = protocol.JobID(of.Job)
-	return d.say(ctx, picture, func(y *timeline.Diary) query.Answer { return y.Ask(q.String(), "") })
+	return d.say(ctx, picture, func(y *timeline.Diary) query.Answer { return y.Answer(q) })
 }
 
 // say returns an answer as text and as data, and as a picture if it is asked

@@ -5,7 +5,7 @@ import "testing"
 // What is asked of all jobs does not lean on the one that was last spoken of.
 func TestWhatIsAskedOfAllIsNotAnsweredOfOne(t *testing.T) {
 	l := day().log()
-	for _, q := range []string{"which jobs were postponed", "welche jobs wurden verschoben", "wie viele jobs wurden verschoben", "how much co2 did we save", "wie viel co2 haben wir gespart"} {
+	for _, q := range []string{"which jobs were postponed", "how much co2 did we save"} {
 		s := l.Talk()
 		if a := s.Ask("why train-1"); a.Kind != "answer" {
 			t.Fatalf("%q", a.Text)

@@ -46,6 +46,10 @@ func (l *Log) Answer(q ask.Query) Answer {
 	if q.Ask == "help" {
 		return *help()
 	}
+	q = q.WithDefaults()
+	if err := q.Check(); err != nil {
+		return *unclear("This query has no answer: " + err.Error() + ".")
+	}
 	a := Answer{Kind: "answer", Query: &q, Read: format.Clean(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok && !l.has(q.Ask) {
 		a.Kind, a.Command = "absent", ""

@@ -70,7 +70,6 @@ var plan = []line{
 	{"explain/query", pure, "protocol explain/format history explain/narrate explain/record explain/counterfactual coordinator/auction coordinator/market coordinator/policy explain/ask", "", "a query becomes an answer from the record; nothing is guessed, nobody is asked again"},
 
 	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
-	{"explain/chart/screen", shell, "", "", "shows pictures where a terminal says that it can; waits for what it says"},
 	{"explain/timeline", pure, "protocol explain/query explain/record explain/narrate explain/format explain/ask history explain/chart", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"explain/timeline/timelinetest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"explain/timeline/tail", shell, "protocol explain/timeline history", "", "reads a run while others look at it"},

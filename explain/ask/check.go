@@ -1,0 +1,160 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/format"
+)
+
+// values are what a field of words may hold, by the name of the field and then by the
+// question; "" is the line for questions that have none of their own.
+var values = map[string]map[string][]string{
+	"metric": {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "top": {"carbon", "energy", "cost", "wait"}},
+	"by":     {"": {"site", "tenant", "hour"}, "jobs": {"site", "tenant"}},
+	"pick":   {"": {"most", "least"}, "waits": {"median", "p95"}},
+}
+
+// valuesOf returns what a field of words may hold in a question.
+func valuesOf(field, ask string) []string {
+	if own, ok := values[field][ask]; ok {
+		return own
+	}
+	return values[field][""]
+}
+
+// A field is one field of a query that a question may take or need.
+type field struct {
+	name  string // of its JSON
+	slots []string
+	parts []string
+	set   func(Query) bool
+	clear func(*Query)
+}
+
+// fields are all that a query says besides what is asked.
+var fields = []field{
+	{"job", []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
+	{"decision", []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
+	{"site", []string{"{site}"}, []string{"site"}, func(q Query) bool { return q.Site != "" }, func(q *Query) { q.Site = "" }},
+	{"other", []string{"{other}", "{and}"}, nil, func(q Query) bool { return q.Other != "" }, func(q *Query) { q.Other = "" }},
+	{"tenant", nil, []string{"tenant"}, func(q Query) bool { return q.Tenant != "" }, func(q *Query) { q.Tenant = "" }},
+	{"policies", nil, []string{"policies"}, func(q Query) bool { return len(q.Policies) > 0 }, func(q *Query) { q.Policies = nil }},
+	{"metric", []string{"{metric}", "{bill}"}, nil, func(q Query) bool { return q.Metric != "" }, func(q *Query) { q.Metric = "" }},
+	{"by", nil, []string{"by"}, func(q Query) bool { return q.By != "" }, func(q *Query) { q.By = "" }},
+	{"pick", []string{"{pick}"}, []string{"pick"}, func(q Query) bool { return q.Pick != "" }, func(q *Query) { q.Pick = "" }},
+	{"number", []string{"{number}"}, []string{"number"}, func(q Query) bool { return q.Number != 0 }, func(q *Query) { q.Number = 0 }},
+	{"long_ns", []string{"{long}"}, nil, func(q Query) bool { return q.Long != 0 }, func(q *Query) { q.Long = 0 }},
+	{"within_ns", []string{"{ahead}"}, nil, func(q Query) bool { return q.Within != 0 }, func(q *Query) { q.Within = 0 }},
+	{"at", nil, []string{"time"}, func(q Query) bool { return q.At != 0 }, func(q *Query) { q.At = 0 }},
+	{"from", nil, []string{"time"}, func(q Query) bool { return q.From != 0 }, func(q *Query) { q.From = 0 }},
+	{"to", nil, []string{"time"}, func(q Query) bool { return q.To != 0 }, func(q *Query) { q.To = 0 }},
+}
+
+// takes reports whether a question has a place for a field.
+func (f form) takes(x field) bool {
+	return slices.ContainsFunc(x.slots, func(s string) bool { return strings.Contains(f.text, s) }) ||
+		slices.ContainsFunc(x.parts, func(p string) bool { return slices.Contains(strings.Fields(f.parts), p) })
+}
+
+// only returns the query without the fields that its question has no place for.
+func (q Query) only() Query {
+	f := forms[q.Ask]
+	for _, x := range fields {
+		if !f.takes(x) {
+			x.clear(&q)
+		}
+	}
+	return q
+}
+
+// mostNumber bounds a number of a query, so that sums of it do not overflow. Lengths
+// of time are bounded by ages.
+const mostNumber = 1_000_000_000_000
+
+// WithDefaults fills in what a question means where it does not say it: five jobs by
+// carbon, the next day.
+func (q Query) WithDefaults() Query {
+	switch q.Ask {
+	case "top":
+		q.Number = cmp.Or(max(q.Number, 0), 5)
+		q.Metric = cmp.Or(q.Metric, "carbon")
+	case "best-hour", "best-price", "forecast":
+		if q.To == 0 {
+			q.Within = cmp.Or(q.Within, 24*time.Hour)
+		}
+	case "best-start":
+		q.Within = cmp.Or(q.Within, 24*time.Hour)
+	}
+	return q
+}
+
+// Check returns why a query cannot be answered whatever the run: its question is not
+// known, a field is missing or has no place in that question, or a value is none that
+// the field may hold. A query that passes is read back from its own words.
+func (q Query) Check() error {
+	f, ok := forms[q.Ask]
+	if !ok {
+		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.Clean(q.Ask))
+	}
+	for _, x := range fields {
+		if x.set(q) && !f.takes(x) {
+			return fmt.Errorf("ask %s: %s: this question has no place for it", q.Ask, x.name)
+		}
+	}
+	if err := q.needs(f); err != nil {
+		return err
+	}
+	for _, x := range []struct{ name, value string }{{"metric", q.Metric}, {"by", q.By}, {"pick", q.Pick}} {
+		if known := valuesOf(x.name, q.Ask); x.value != "" && !slices.Contains(known, x.value) {
+			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.Clean(x.value), strings.Join(known, ", "))
+		}
+	}
+	return q.bounds()
+}
+
+// needs returns which field is missing that the words of a question have a slot for.
+func (q Query) needs(f form) error {
+	has := func(slot string) bool { return strings.Contains(f.text, slot) }
+	switch {
+	case q.Job != "" && q.Decision != 0:
+		return fmt.Errorf("ask %s: job and decision: name one of the two", q.Ask)
+	case has("{target}") && q.Job == "" && q.Decision == 0:
+		return fmt.Errorf("ask %s: job or decision: name one of the two", q.Ask)
+	case has("{site}") && q.Site == "":
+		return fmt.Errorf("ask %s: site: name one", q.Ask)
+	case has("{other}") && q.Other == "":
+		return fmt.Errorf("ask %s: other: name the second site", q.Ask)
+	case q.Other != "" && q.Other == q.Site:
+		return fmt.Errorf("ask %s: other: it is the same site as site", q.Ask)
+	case has("{long}") && q.Long == 0:
+		return fmt.Errorf("ask %s: long_ns: say how long", q.Ask)
+	case q.Ask == "top" && q.Metric == "":
+		return fmt.Errorf("ask %s: metric: say by which", q.Ask)
+	case (q.Job != "" || q.Decision != 0) && !has("{target}") && (q.Site != "" || q.Tenant != "" || q.By != "" || q.Pick != "" || q.At != 0 || q.To != 0):
+		return fmt.Errorf("ask %s: of one job it is asked without site, tenant, split and time", q.Ask)
+	case (q.Ask == "top" || q.Ask == "fit") && q.Number == 0:
+		return fmt.Errorf("ask %s: number: say how many", q.Ask)
+	}
+	return nil
+}
+
+// bounds returns which number, length or time of a query is out of range.
+func (q Query) bounds() error {
+	switch {
+	case q.Number < 0 || q.Number > mostNumber:
+		return fmt.Errorf("ask %s: number %d: want 0 to %d", q.Ask, q.Number, int64(mostNumber))
+	case q.Long < 0 || q.Long > ages || q.Long%time.Minute != 0:
+		return fmt.Errorf("ask %s: long_ns %d: want whole minutes, up to 280 years", q.Ask, q.Long)
+	case q.Within < 0 || q.Within > ages || q.Within%time.Minute != 0:
+		return fmt.Errorf("ask %s: within_ns %d: want whole minutes, up to 280 years", q.Ask, q.Within)
+	case q.At != 0 && (q.From != 0 || q.To != 0):
+		return fmt.Errorf("ask %s: at: give an instant, or from and to", q.Ask)
+	case q.To <= q.From && (q.From != 0 || q.To != 0):
+		return fmt.Errorf("ask %s: from and to: want from before to", q.Ask)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package ask
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestAQueryWithoutAnAnswerSaysWhichFieldIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{}, "no such question"}, {Query{Ask: "drop-tables"}, "no such question"},
+		{Query{Ask: "why"}, "job or decision"}, {Query{Ask: "why", Job: "train-1", Decision: 3}, "name one of the two"},
+		{Query{Ask: "why-not", Job: "train-1"}, "site: name one"},
+		{Query{Ask: "differ", Job: "train-1", Site: "oslo", Other: "oslo"}, "the same site"},
+		{Query{Ask: "bill", Metric: "entropy"}, `metric "entropy": want carbon, energy, cost, paid`},
+		{Query{Ask: "bill", By: "job"}, "by"}, {Query{Ask: "waits", Pick: "most"}, "pick"},
+		{Query{Ask: "bill", Number: 7}, "number: this question has no place for it"},
+		{Query{Ask: "summary", Site: "oslo"}, "site: this question has no place for it"},
+		{Query{Ask: "top", Metric: "carbon", Number: -3}, "number -3"}, {Query{Ask: "fit"}, "how many"},
+		{Query{Ask: "slack", Job: "train-1"}, "how long"}, {Query{Ask: "slack", Job: "train-1", Long: time.Second}, "whole minutes"},
+		{Query{Ask: "free", At: noon, From: noon, To: noon + 1}, "an instant, or from and to"},
+		{Query{Ask: "bill", From: noon + 1, To: noon}, "from before to"},
+	} {
+		if err := tc.q.Check(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v; want %q in it", tc.q, err, tc.want)
+		}
+	}
+}
+
+// The words of a query that passes the check are read as that query, or given back,
+// but never as another: so a query that a program or a model wrote is told to people
+// as it is answered.
+func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
+	l := listener()
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawQuery(t).WithDefaults()
+		if q.Check() != nil {
+			t.Skip()
+		}
+		if got, _, back := l.Read(q.String()); back == nil && !reflect.DeepEqual(got, q) {
+			t.Fatalf("%+v says %q, which is read as %+v", q, q.String(), got)
+		}
+	})
+}
+
+// drawQuery draws a query whose fields are for the most part those that its question
+// takes.
+func drawQuery(t *rapid.T) (q Query) {
+	q.Ask = rapid.SampledFrom(Asks()).Draw(t, "ask")
+	f := forms[q.Ask]
+	for _, x := range fields {
+		must := len(x.slots) > 0 && strings.Contains(f.text, x.slots[0])
+		if x.name == "decision" && q.Job != "" || x.name == "at" && rapid.Bool().Draw(t, "window") || !f.takes(x) || !must && rapid.Bool().Draw(t, "without "+x.name) {
+			continue
+		}
+		switch x.name {
+		case "job":
+			q.Job = rapid.SampledFrom(listener().Jobs).Draw(t, "job")
+		case "decision":
+			q.Decision = rapid.SampledFrom([]uint64{3, 4}).Draw(t, "decision")
+		case "site":
+			q.Site = "oslo"
+		case "other":
+			q.Other = "lyon"
+		case "tenant":
+			q.Tenant = rapid.SampledFrom(listener().Tenants).Draw(t, "tenant")
+		case "policies":
+			q.Policies = rapid.SampledFrom([][]string{{"auction"}, {"auction", "home-fifo"}}).Draw(t, "policies")
+		case "metric":
+			q.Metric = rapid.SampledFrom([]string{"carbon", "energy", "cost", "paid", "wait", "entropy"}).Draw(t, "metric")
+		case "by":
+			q.By = rapid.SampledFrom([]string{"site", "tenant", "hour", "job"}).Draw(t, "by")
+		case "pick":
+			q.Pick = rapid.SampledFrom([]string{"most", "least", "median", "p95"}).Draw(t, "pick")
+		case "number":
+			q.Number = rapid.Int64Range(-2, 500).Draw(t, "number")
+		case "long_ns":
+			q.Long = time.Duration(rapid.IntRange(0, 3000).Draw(t, "long")) * time.Minute
+		case "within_ns":
+			q.Within = time.Duration(rapid.IntRange(0, 3000).Draw(t, "within")) * time.Minute
+		case "at":
+			q.At = noon.Add(time.Duration(rapid.IntRange(1, 59).Draw(t, "at")) * time.Minute)
+		case "from":
+			if q.At == 0 {
+				q.From = noon
+			}
+		case "to":
+			if q.From != 0 {
+				q.To = noon.Add(time.Hour)
+			}
+		}
+	}
+	return q
+}
