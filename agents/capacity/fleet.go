@@ -46,6 +46,7 @@ type Fleet struct {
 	running map[protocol.JobID]*Run
 	kept    map[protocol.JobID]int // node that is set aside for a job
 	aside   []int                  // nodes on standby; nil: to be chosen anew
+	skip    fgd.NodeSet            // scratch of full
 }
 
 // A node is the state of one machine.
@@ -173,14 +174,12 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 	own := f.keptOn(j.ID)
 	again := f.Free(j.ID)
 	var p fgd.Placement
-	ok := f.looking(now, j, w.Run+move, own, func() (ok bool) {
-		p, ok = f.cluster.Place(request(j, w.Model))
+	ok := f.looking(now, j, w.Run+move, own, func(skip fgd.NodeSet) (ok bool) {
+		p, ok = f.cluster.PlaceExcept(request(j, w.Model), skip)
 		return ok
 	})
 	if !ok && kept && due.Add(overdue) <= now {
-		open := f.closing(f.promised(due))
-		p, ok = f.cluster.Place(request(j, w.Model))
-		open()
+		p, ok = f.cluster.PlaceExcept(request(j, w.Model), f.promised(due))
 	}
 	if !ok {
 		again()
@@ -200,11 +199,11 @@ func (f *Fleet) Start(now protocol.Time, j protocol.Job, w Way, move time.Durati
 const overdue = time.Minute
 
 // promised returns the nodes on which something is kept from a time on or before.
-func (f *Fleet) promised(by protocol.Time) (nodes []int) {
+func (f *Fleet) promised(by protocol.Time) (nodes fgd.NodeSet) {
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if !n.closed && !n.gone && slices.ContainsFunc(n.keeps, func(k keep) bool { return k.from <= by }) {
-			nodes = append(nodes, i)
+			nodes = nodes.Add(i)
 		}
 	}
 	return nodes

@@ -244,15 +244,13 @@ func (f *Fleet) keptOn(id protocol.JobID) int {
 }
 
 // looking has try look for a place for a job that would run for so long from now.
-// Nodes with too little beside what is kept for others are closed to it, and those
+// Nodes with too little beside what is kept for others are passed over, and those
 // on standby but for its own. If it has no time to wait and finds nothing else,
-// those on standby open to it, and then what is kept for jobs that have more.
-func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, own int, try func() bool) bool {
+// those on standby count, and then what is kept for jobs that have more. The nodes
+// themselves are left as they are: asking changes nothing.
+func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, own int, try func(skip fgd.NodeSet) bool) bool {
 	others := slices.ContainsFunc(f.standby(), func(i int) bool { return i != own })
-	shut := func(counts firm, aside bool) bool {
-		defer f.closing(f.full(now, j, run, counts, own, aside))()
-		return try()
-	}
+	shut := func(counts firm, aside bool) bool { return try(f.full(now, j, run, counts, own, aside)) }
 	if shut(nil, true) {
 		return true
 	}
@@ -260,27 +258,17 @@ func (f *Fleet) looking(now protocol.Time, j protocol.Job, run time.Duration, ow
 }
 
 // full returns the nodes with too little room for a job from now on beside what
-// is kept, and, where those are to be closed, the nodes on standby but its own.
-func (f *Fleet) full(now protocol.Time, j protocol.Job, run time.Duration, counts firm, own int, aside bool) (nodes []int) {
+// is kept, and, where those are to be passed over, the nodes on standby but its own.
+// What it returns holds until it is called once more.
+func (f *Fleet) full(now protocol.Time, j protocol.Job, run time.Duration, counts firm, own int, aside bool) fgd.NodeSet {
+	f.skip = f.skip[:0]
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if !n.closed && !n.gone && (aside && n.aside && i != own || len(n.keeps) > 0 && !f.clear(now, i, j, now, run, counts)) {
-			nodes = append(nodes, i)
+			f.skip = f.skip.Add(i)
 		}
 	}
-	return nodes
-}
-
-// closing closes nodes, and returns what opens them.
-func (f *Fleet) closing(nodes []int) (open func()) {
-	for _, i := range nodes {
-		f.cluster.Cordon(i, true)
-	}
-	return func() {
-		for _, i := range nodes {
-			f.cluster.Cordon(i, false)
-		}
-	}
+	return f.skip
 }
 
 // yield takes away what is kept on node i and has no room any more, but not what

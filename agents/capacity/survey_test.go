@@ -82,7 +82,9 @@ func TestAClosedNodeTakesNothingAndKeepsWhatRuns(t *testing.T) {
 	closed.Closed = "cordoned"
 	f.Survey(noon, []protocol.Node{closed})
 	f.Keep(noon, whole("k", 2), "V100", noon, time.Hour)
-	f.closing(f.full(noon, whole("b", 1), time.Hour, nil, -1, false))() // opening what is kept does not open what is closed
+	if _, ok := f.Place(noon, whole("b", 1), "V100", time.Hour); ok {
+		t.Error("a place is quoted on a closed node")
+	}
 	if _, ok := f.Start(noon, whole("b", 1), w, 0); ok || f.Running("a") == nil {
 		t.Error("a closed node took a job, or lost one")
 	}

@@ -88,8 +88,8 @@ func (f *Fleet) Place(now protocol.Time, j protocol.Job, model string, run time.
 }
 
 func (f *Fleet) quote(now protocol.Time, j protocol.Job, model string, run time.Duration) (q fgd.Quote, ok bool) {
-	ok = f.looking(now, j, run, f.keptOn(j.ID), func() bool {
-		q = f.cluster.Quote(request(j, model))
+	ok = f.looking(now, j, run, f.keptOn(j.ID), func(skip fgd.NodeSet) bool {
+		q = f.cluster.QuoteExcept(request(j, model), skip)
 		return q.Fits
 	})
 	return q, ok

@@ -110,17 +110,17 @@ func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 	return uint16(sum / max(dims, 1))
 }
 
-// anyOf draws one of the slots that can take k.
-func (c *Cluster) anyOf(k *class) int {
+// anyOf draws one of the slots that can take k and are not in skip.
+func (c *Cluster) anyOf(k *class, skip NodeSet) int {
 	count := 0
 	for s := range c.nodes {
-		if c.takes(k, s) {
+		if c.takes(k, s) && !skip.Has(c.number(s)) {
 			count++
 		}
 	}
 	n := int(c.random(uint64(count)))
 	for s := range c.nodes {
-		if !c.takes(k, s) {
+		if !c.takes(k, s) || skip.Has(c.number(s)) {
 			continue
 		}
 		if n == 0 {

@@ -8,13 +8,16 @@ import (
 
 // Place decides where r goes, and takes it there. ok is false if r makes no
 // sense or no node can take it; nothing then changes.
-func (c *Cluster) Place(r Request) (p Placement, ok bool) {
+func (c *Cluster) Place(r Request) (p Placement, ok bool) { return c.PlaceExcept(r, nil) }
+
+// PlaceExcept is Place, were the nodes of skip cordoned.
+func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
 	r = r.plain()
 	if r.check() != nil {
 		return p, false
 	}
 	k := c.classOf(r)
-	s, _, ok := c.choose(k)
+	s, _, ok := c.choose(k, skip)
 	if !ok {
 		return p, false
 	}
@@ -25,7 +28,11 @@ func (c *Cluster) Place(r Request) (p Placement, ok bool) {
 
 // Quote says where r would go, and what that would do to F. It changes
 // nothing: a Place that follows goes to the same place.
-func (c *Cluster) Quote(r Request) (q Quote) {
+func (c *Cluster) Quote(r Request) (q Quote) { return c.QuoteExcept(r, nil) }
+
+// QuoteExcept is Quote, were the nodes of skip cordoned. Unlike a cordon it leaves
+// what is known of the best nodes as it is, so that asking costs no search later on.
+func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 	r = r.plain()
 	q.Request = r
 	if r.check() != nil {
@@ -33,7 +40,7 @@ func (c *Cluster) Quote(r Request) (q Quote) {
 	}
 	rng := c.rng
 	k := c.classOf(r)
-	s, v, ok := c.choose(k)
+	s, v, ok := c.choose(k, skip)
 	if !ok {
 		return q
 	}
@@ -53,15 +60,18 @@ func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
 	return out
 }
 
-// choose finds the node for k, and its score.
-func (c *Cluster) choose(k *class) (slot int, score uint16, ok bool) {
+// choose finds the node for k that is not in skip, and its score.
+func (c *Cluster) choose(k *class, skip NodeSet) (slot int, score uint16, ok bool) {
 	c.refresh(k)
 	s, v := c.best(k)
+	if v > 0 && skip.Has(c.number(s)) {
+		s, v = c.bestExcept(k, skip)
+	}
 	if v == 0 {
 		return 0, 0, false
 	}
 	if c.cfg.Policy == Random {
-		s = c.anyOf(k)
+		s = c.anyOf(k, skip)
 	}
 	return s, v - 1, true
 }

@@ -1,0 +1,40 @@
+package fgd
+
+// A NodeSet is a set of nodes by their numbers, as a set of bits. The nil set is empty.
+type NodeSet []uint64
+
+// Add returns the set with node i in it. It reuses the memory of n.
+func (n NodeSet) Add(i int) NodeSet {
+	for len(n) <= i/64 {
+		n = append(n, 0)
+	}
+	n[i/64] |= 1 << (i % 64)
+	return n
+}
+
+// Has reports whether node i is in the set.
+func (n NodeSet) Has(i int) bool { return i/64 < len(n) && n[i/64]>>(i%64)&1 == 1 }
+
+// bestExcept finds the lowest of the best slots for k that are not in skip, and its
+// score plus one; 0 if there is none. The caller has found the best of all slots,
+// and it is in skip: so the bounds of blocks hold for all others. They are not
+// lowered here: they have to hold for the nodes of skip, too.
+func (c *Cluster) bestExcept(k *class, skip NodeSet) (slot int, value uint16) {
+	want := k.head()
+	for b := range len(c.heads) / block {
+		if lane(k.bounds.leaf, b) <= value {
+			continue // none there is better, and of equals the lowest slot wins
+		}
+		heads := c.heads[b*block : (b+1)*block]
+		for i := range heads {
+			s := b*block + i
+			if !heads[i].holds(want) || !k.fits(&c.nodes[s]) || skip.Has(c.number(s)) {
+				continue
+			}
+			if v := c.score(k, s); v > value {
+				slot, value = s, v
+			}
+		}
+	}
+	return slot, value
+}
