@@ -21,7 +21,8 @@ func UsualWeights() Weights {
 	return Weights{Carbon: 190_000, Delay: 1_000_000, Late: 10_000_000}
 }
 
-// Terms is what one option costs, by cause. Total is their sum.
+// Terms is what one option costs, by cause: the objective in parts. Total is their
+// sum, and nothing else adds them up.
 type Terms struct {
 	Money, Carbon, Awake, Transfer, Fragment, Delay, Late Microdollars
 }
@@ -31,20 +32,52 @@ func (t Terms) Total() Microdollars {
 	return t.Money + t.Carbon + t.Awake + t.Transfer + t.Fragment + t.Delay + t.Late
 }
 
-// Of prices option o of job j. Shadow is what a GPU-hour is worth where and
-// when the option runs: it prices the fragments that the option makes.
-// (METHOD, section 1: objective = energy + carbon + transfer + fragmentation +
-// delay + lateness.)
+// PricingBasis is what an option is priced by beside the federation's weights. The
+// zero PricingBasis takes the site at its word, in a market where room is worth nothing.
+type PricingBasis struct {
+	// Shadow is what a GPU-hour is worth where and when the option runs: it prices
+	// the fragments that the option makes.
+	Shadow Microdollars
+	// Trust is how dear the site's energy and carbon count, in thousandths of what it
+	// bids: 1500 for half as much more. 0 is 1000, as bid.
+	Trust Milli
+	// Slip is how much later than bid the finish is taken to be when lateness is priced.
+	Slip time.Duration
+}
+
+// Of prices option o of job j by the site's own word: see Price.
 func (w Weights) Of(j Job, o Option, shadow Microdollars) Terms {
+	return w.Price(&j, &o, PricingBasis{Shadow: shadow})
+}
+
+// Price prices option o of job j. This is the one place where the objective of an
+// option is put together: what a site ranks its options by, what the auction compares
+// and what the documents show differ in their PricingBasis alone. (METHOD, section 1:
+// objective = money + carbon + awake + transfer + fragmentation + delay + lateness.)
+func (w Weights) Price(j *Job, o *Option, by PricingBasis) Terms {
 	t := Terms{
-		Money:    o.Money,
-		Carbon:   w.CarbonCost(o.Carbon),
+		Money:    distrusted(o.Money, by.Trust),
+		Carbon:   distrusted(w.CarbonCost(o.Carbon), by.Trust),
 		Awake:    o.Awake,
 		Transfer: o.Transfer,
-		Fragment: GPUHours(o.Fragment, o.Finish.Sub(o.Start), shadow),
 	}
-	t.Delay, t.Late = w.Waiting(j, o.Start, o.Finish)
+	if o.Fragment != 0 {
+		t.Fragment = GPUHours(o.Fragment, o.Finish.Sub(o.Start), by.Shadow)
+	}
+	t.Delay, t.Late = w.Waiting(*j, o.Start, o.Finish.Add(by.Slip))
 	return t
+}
+
+// distrusted makes a cost dearer by trust. A negative cost is an income, and a site
+// that is not trusted earns less of it.
+func distrusted(m Microdollars, trust Milli) Microdollars {
+	switch {
+	case trust == 0:
+		return m
+	case m < 0:
+		return m * 1000 / Microdollars(trust)
+	}
+	return m * Microdollars(trust) / 1000
 }
 
 // CarbonCost returns what c is taken to cost the world.

@@ -35,3 +35,35 @@ func TestDearWaitingAndCarbonCostWhatTheyCost(t *testing.T) {
 		}
 	})
 }
+
+// A basis changes the terms that it is about, and no other: what a site ranks by, what
+// the auction compares and what documents show are one sum.
+func TestABasisChangesItsOwnTermsAlone(t *testing.T) {
+	w := UsualWeights()
+	j := Job{ID: "a", GPUs: 2, Share: 1000, Arrival: noon, Deadline: noon.Add(3 * time.Hour)}
+	o := Option{Start: noon.Add(time.Hour), Finish: noon.Add(3 * time.Hour), Carbon: 1_000_000, Money: -40_000, Transfer: 7, Awake: 9, Fragment: -500}
+	plain := Terms{Money: -40_000, Carbon: 190_000, Awake: 9, Transfer: 7, Delay: 2_000_000}
+	for _, tc := range []struct {
+		name string
+		by   PricingBasis
+		with func(*Terms)
+	}{
+		{"the site's word", PricingBasis{}, func(*Terms) {}},
+		{"full trust", PricingBasis{Trust: 1000}, func(*Terms) {}},
+		{"half trust", PricingBasis{Trust: 2000}, func(t *Terms) { t.Money, t.Carbon = -20_000, 380_000 }},
+		{"dear room", PricingBasis{Shadow: 1_000_000}, func(t *Terms) { t.Fragment = -1_000_000 }},
+		{"a slip", PricingBasis{Slip: 15 * time.Minute}, func(t *Terms) { t.Late = 5_000_000 }},
+	} {
+		want := plain
+		tc.with(&want)
+		if got := w.Price(&j, &o, tc.by); got != want {
+			t.Errorf("%s: Price = %+v; want %+v", tc.name, got, want)
+		}
+		if got := w.Of(j, o, tc.by.Shadow); tc.by == (PricingBasis{Shadow: tc.by.Shadow}) && got != want {
+			t.Errorf("%s: Of = %+v; want %+v", tc.name, got, want)
+		}
+	}
+	if w.Price(&j, &Option{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
+		t.Error("a cost of a site that is half trusted does not count twice")
+	}
+}

@@ -123,15 +123,6 @@ func valueAt[N ~int64](v []N, i int) N {
 	return v[max(0, min(i, len(v)-1))]
 }
 
-// scale makes a cost dearer by trust. A negative cost is an income, and a site
-// that is not trusted earns less of it.
-func scale(m protocol.Microdollars, trust protocol.Milli) protocol.Microdollars {
-	if m < 0 {
-		return m * 1000 / protocol.Microdollars(trust)
-	}
-	return m * protocol.Microdollars(trust) / 1000
-}
-
 // poolOf returns the pool of which a job would hold GPUs, or -1.
 func (p *problem) poolOf(j protocol.Job, site, model string) int {
 	if j.GPU() == 0 {

@@ -79,16 +79,15 @@ func (p *problem) rank(l Lot, trust map[string]protocol.Milli, w protocol.Weight
 // cost returns what an option of a menu counts for, at a site that is trusted so
 // far.
 func (r *ranking) cost(menu int, o *protocol.Option, trust protocol.Milli, w protocol.Weights) protocol.Microdollars {
-	room, finish := protocol.Microdollars(0), o.Finish
+	by := protocol.PricingBasis{Trust: trust}
 	if o.Fragment != 0 {
-		room = protocol.GPUHours(o.Fragment, o.Finish.Sub(o.Start), r.p.mean(r.pool(menu, o.Model), r.p.position(o.Start), r.p.position(o.Finish)))
+		by.Shadow = r.p.mean(r.pool(menu, o.Model), r.p.position(o.Start), r.p.position(o.Finish))
 	}
 	if o.Start > r.p.now {
 		// A finish that just makes the deadline of a job that waits seldom does.
-		finish = finish.Add(r.p.planning.MaxStartDelay)
+		by.Slip = r.p.planning.MaxStartDelay
 	}
-	delay, late := w.Waiting(r.lot.Job, o.Start, finish)
-	return scale(o.Money, trust) + scale(w.CarbonCost(o.Carbon), trust) + o.Awake + o.Transfer + room + delay + late
+	return w.Price(&r.lot.Job, o, by).Total()
 }
 
 // pool returns the pool of which an option would hold GPUs, or -1.

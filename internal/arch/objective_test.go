@@ -1,0 +1,100 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// summers may add the terms of the objective up: protocol, whose Price and Total do, and
+// the bound, which shares no code with what it judges.
+var summers = []string{"protocol", "lab/bound"}
+
+// mostCauses is how many causes of cost one sum may name elsewhere: energy with its
+// carbon is a bill, with a third cause it is an objective.
+const mostCauses = 2
+
+func TestTheObjectiveIsSummedInOnePlace(t *testing.T) {
+	for _, p := range inOrder(theHouse(t).pkgs) {
+		if slices.Contains(summers, p.name) {
+			continue
+		}
+		for _, complaint := range sumsObjective(p) {
+			t.Error(complaint)
+		}
+	}
+}
+
+// sumsObjective returns where p adds terms of the objective up by itself.
+func sumsObjective(p *pkg) (wrong []string) {
+	for _, f := range p.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			sum, ok := n.(*ast.BinaryExpr)
+			if !ok || sum.Op != token.ADD {
+				return true
+			}
+			if causes := causesIn(p.info, sum); len(causes) > mostCauses {
+				wrong = append(wrong, fmt.Sprintf("%s: %s adds up %s of an option; protocol.Weights.Price(...).Total() is the one sum of the objective",
+					p.at(sum), p.name, strings.Join(causes, ", ")))
+			}
+			return false // a part of this sum is not another
+		})
+	}
+	return wrong
+}
+
+// causesIn returns the causes of cost, by name, that an expression takes from
+// protocol's types.
+func causesIn(info *types.Info, sum ast.Expr) (causes []string) {
+	ast.Inspect(sum, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		obj := info.Uses[sel.Sel]
+		if obj == nil || obj.Pkg() == nil || obj.Pkg().Path() != module+"protocol" {
+			return true
+		}
+		cause := obj.Name()
+		switch cause {
+		case "CarbonCost":
+			cause = "Carbon"
+		case "Money", "Awake", "Transfer", "Fragment", "Delay", "Late", "Carbon":
+		default:
+			return true
+		}
+		if !slices.Contains(causes, cause) {
+			causes = append(causes, cause)
+		}
+		return true
+	})
+	return causes
+}
+
+func TestAPlantedSecondSumIsFound(t *testing.T) {
+	for _, tc := range []struct{ name, code, want string }{
+		{"the auction's own", `func f(w protocol.Weights, o protocol.Option) protocol.Microdollars {
+			delay, late := w.Waiting(protocol.Job{}, o.Start, o.Finish)
+			return scale(o.Money) + scale(w.CarbonCost(o.Carbon)) + o.Awake + o.Transfer + delay + late }
+			func scale(m protocol.Microdollars) protocol.Microdollars { return m }`, "adds up Money, Carbon, Awake, Transfer"},
+		{"of terms", `func f(t protocol.Terms) protocol.Microdollars { return t.Money + t.Carbon + (t.Delay + t.Late) }`, "adds up Money, Carbon, Delay, Late"},
+		{"a bill", `func f(w protocol.Weights, b protocol.Bill) protocol.Microdollars { return b.Money + w.CarbonCost(b.Carbon) }`, ""},
+		{"the one function", `func f(w protocol.Weights, j *protocol.Job, o *protocol.Option) protocol.Microdollars {
+			return w.Price(j, o, protocol.PricingBasis{}).Total() + protocol.GPUHours(j.GPU(), 1, 1) }`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := theHouse(t).pkg("coordinator/auction", map[string]string{"planted.go": header + `import "` + module + "protocol\"\n" + tc.code})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := sumsObjective(p)
+			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
+				t.Errorf("complains %q; want %q", got, tc.want)
+			}
+		})
+	}
+}
