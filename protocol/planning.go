@@ -32,11 +32,27 @@ const (
 	MaxSlots = 288 // in a Horizon: what a round's arithmetic and a site's answer are sized for
 )
 
+// The default Planning, each with its reason.
+const (
+	// Grids and outlooks are hourly; a quarter of that is as near as the sums of free
+	// room by slot have to come to the starts and ends of runs.
+	defaultSlot = 15 * time.Minute
+	// Outlooks reach 96 hours, so a run of a day that starts at the end of three days
+	// is still priced by them.
+	defaultHorizon = 72 * time.Hour
+	// One slot: a site's sums of free room may be wrong by the slot in which a run ends
+	// (decision 0012, point 8).
+	defaultMaxStartDelay = 15 * time.Minute
+	// A plan that fails is found out in a full round, of which there is one each half
+	// hour: two hours leave time for the next best (decision 0012, point 1).
+	defaultFirmLead = 2 * time.Hour
+)
+
 // DefaultPlanning returns what holds where a market or a Call says nothing: slots of
 // 15 minutes, 72 hours ahead; a start slips by 15 minutes at most; 2 hours before the
 // deadline a site keeps the room.
 func DefaultPlanning() Planning {
-	return Planning{Slot: 15 * time.Minute, Horizon: 72 * time.Hour, MaxStartDelay: 15 * time.Minute, FirmLead: 2 * time.Hour}
+	return Planning{Slot: defaultSlot, Horizon: defaultHorizon, MaxStartDelay: defaultMaxStartDelay, FirmLead: defaultFirmLead}
 }
 
 // OrDefault returns p, or DefaultPlanning if p says nothing: a Call of a coordinator

@@ -216,17 +216,6 @@ func patient(l Lot, next protocol.Time, firmLead time.Duration) bool {
 	})
 }
 
-// ample is how much time such a job has left that can be held.
-const ample = 6 * time.Hour
-
-// A lot that has time is not sold for more than this over what its best option
-// costs, room paid for, whether that is free or not: thousandths of it, and a
-// trifle.
-const (
-	dearer = 100
-	trifle = 1000 // microdollars
-)
-
 // waits reports whether a lot had better wait than have option c.
 func (p *problem) waits(lot, c int) bool { return p.patient[lot] && p.dear(lot, c) }
 

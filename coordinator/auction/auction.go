@@ -19,7 +19,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -154,75 +153,12 @@ func (a *Auction) Clear(r Round) Outcome {
 	choice := p.assign()
 	p.sell(choice)
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
-	for i, l := range r.Lots {
-		out.Decisions[i] = a.decide(r, l, p, i, choice[i])
+	for i := range r.Lots {
+		out.Decisions[i] = a.decide(r, p, i, choice[i])
 	}
 	p.near(r.Leeway, choice, out.Decisions)
 	a.prices.keep(p)
 	return out
-}
-
-// decide turns the chosen option of a lot into words. What can start now is
-// awarded; what the plan runs later is held. Two kinds of lot go into a site's
-// queue, because only a site can set a node aside: one that nobody can start now
-// and that has no time to lose, and one of several GPUs, for which no node would
-// ever come free by itself.
-func (a *Auction) decide(r Round, l Lot, p *problem, i, c int) Decision {
-	cands := p.lots[i]
-	if cands.len() == 0 {
-		return wait(r, l)
-	}
-	if p.patient[i] && (c < 0 && !r.Full || c >= 0 && p.dear(i, c)) {
-		d := a.hold(l, p.after(i, r.Next))
-		d.Until, d.Why.Code = r.Next, protocol.CheaperLater
-		return d
-	}
-	if k := p.offered(r, i, c); k != nil {
-		p.sold = append(p.sold, k)
-		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Cheapest}}
-	}
-	k := cands.at(max(c, 0))
-	if r.tooFar(l, k) {
-		d := Decision{Site: k.site, Option: *k.Option}
-		if c >= 0 {
-			d = a.hold(l, k)
-		}
-		d.Until, d.Why.Code = r.Next, protocol.Waiting
-		return d
-	}
-	if c < 0 && slices.ContainsFunc(l.Menus, func(m Menu) bool {
-		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool { return o.Start <= r.Now })
-	}) {
-		// Others took the room that it was offered. What sites say next is news.
-		return Decision{Until: r.Now, Why: protocol.Reason{Code: protocol.Waiting}}
-	}
-	if c >= 0 && k.Start <= r.Now {
-		return Decision{
-			Verdict: Award, Site: k.site, Option: *k.Option, Why: protocol.Reason{Code: protocol.Cheapest},
-			Pause: p.pause(l.Job, k, r.Terms, r.outlook(k.site)),
-		}
-	}
-	d := wait(r, l)
-	if d.Why.Code == protocol.Waiting && p.urgent(l.Job, k.Option) {
-		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: protocol.Reason{Code: protocol.Waiting}}
-	}
-	if c < 0 {
-		return d
-	}
-	if l.Job.GPUs > 1 || l.Job.Deadline.Sub(k.Finish) < r.Planning.FirmLead && !p.patient[i] || k.Start < r.Now.Add(moment) {
-		return Decision{Verdict: Award, Site: k.site, Option: *k.Option, Queue: true, Why: d.Why}
-	}
-	h := a.hold(l, k)
-	h.Until, h.Why = min(k.Start, r.Next), d.Why
-	return h
-}
-
-// tooFar reports whether a lot had better ask again in the next full round than be
-// promised an option: it would be late, and start after that. What a site has
-// promised is not sold again, also if GPUs that come free sooner stand idle beside it.
-// A job of several GPUs takes what it can get: only a site can set a node aside.
-func (r Round) tooFar(l Lot, k *candidate) bool {
-	return l.Job.GPUs <= 1 && k.Finish > l.Job.Deadline && k.Start >= r.Next
 }
 
 // sell notes what the lots chose.
@@ -232,67 +168,4 @@ func (p *problem) sell(choice []int) {
 			p.sold = append(p.sold, p.lots[i].at(c))
 		}
 	}
-}
-
-// offered returns the cheapest option of a lot that has no time, if it chose none or
-// one that costs far more, and this round sells nothing else of those GPUs then; or
-// nil. A site offers such a lot also what it keeps for jobs that have more time, and
-// its sums of free room leave that out: that it fits is the site's word, by a look at
-// its nodes. So it goes into the site's queue.
-func (p *problem) offered(r Round, lot, c int) *candidate {
-	for j := 0; ; j++ {
-		k := p.lots[lot].at(j)
-		if k == nil || c >= 0 && !farAbove(float64(p.lots[lot].at(c).cost), float64(k.cost)) {
-			return nil
-		}
-		if k.pool >= 0 && p.urgent(p.jobs[lot], k.Option) && !r.tooFar(r.Lots[lot], k) && !slices.ContainsFunc(p.sold, k.meets) {
-			return k
-		}
-	}
-}
-
-// meets reports whether k and x are for the same GPUs at the same time.
-func (k *candidate) meets(x *candidate) bool {
-	return k.pool == x.pool && k.Start < x.Finish && x.Start < k.Finish
-}
-
-// outlook returns how a site expects its grid to be.
-func (r Round) outlook(site string) protocol.Outlook {
-	if i, ok := slices.BinarySearchFunc(r.Sites, site, func(s Site, name string) int { return cmp.Compare(s.Name, name) }); ok {
-		return r.Sites[i].Grid
-	}
-	return protocol.Outlook{}
-}
-
-// hold keeps a place in the plan for a lot that waits.
-func (a *Auction) hold(l Lot, k *candidate) Decision {
-	a.plan[l.Job.ID] = held{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
-	return Decision{Site: k.site, Option: *k.Option}
-}
-
-// moment is how soon a start is too soon for the job to be called again then.
-const moment = time.Minute
-
-func (p *problem) urgent(j protocol.Job, k *protocol.Option) bool {
-	return !j.Deferrable || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
-}
-
-// wait holds a lot that has no place in the plan until the first of its options
-// can start, or until the next full round.
-func wait(r Round, l Lot) Decision {
-	d := Decision{Verdict: Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
-	for _, m := range l.Menus {
-		for _, o := range m.Options {
-			switch {
-			case o.Start <= r.Now:
-				d.Why.Code = protocol.CheaperLater
-			case d.Why.Code == protocol.NoOffer:
-				d.Why.Code = protocol.Waiting
-			}
-			if o.Start > r.Now {
-				d.Until = min(d.Until, o.Start)
-			}
-		}
-	}
-	return d
 }
