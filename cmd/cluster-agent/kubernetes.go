@@ -13,39 +13,24 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
-)
-
-// clusterConfig is how a real cluster is used, in the configuration's own words.
-type (
-	clusterConfig struct {
-		Kubeconfig string            `yaml:"kubeconfig"`
-		Namespaces []string          `yaml:"namespaces"`
-		Sharing    string            `yaml:"sharing"`
-		Nodes      string            `yaml:"nodes"`
-		Driver     string            `yaml:"driver"`
-		Class      string            `yaml:"class"`
-		Models     map[string]string `yaml:"models"`
-		Abandon    string            `yaml:"abandon"`
-		Metered    string            `yaml:"metered"`
-		Curves     map[string]string `yaml:"curves"`
-		Prometheus *promConfig       `yaml:"prometheus"`
-	}
 )
 
 // leastSilence is how long an API server may always be silent: it is, while its
 // machine begins anew.
 const leastSilence = time.Minute
 
-// site builds the parties of a site on a real cluster, whose signals come from live.
-func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, error) {
-	k := c.Cluster
+// buildSite builds the parties of a site on a real cluster, whose signals come
+// from feed.
+func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.Config, error) {
+	k := c.Kubernetes
 	if k == nil {
-		return c.hub(log)
+		return buildHub(c, log)
 	}
 	x := kubesite.Config{
-		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.rules(), ChargeIdle: c.Grid.Idle},
+		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.Forecast(), ChargeIdle: c.Grid.Idle},
 		Kubeconfig: k.Kubeconfig,
 		Executor: kube.Config{
 			Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
@@ -55,13 +40,14 @@ func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, erro
 	if x.Power, err = measuredTable(k.Curves); err != nil {
 		return runtime.Config{}, err
 	}
+	x.Executor.Power = x.Power
 	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
 		if _, ok := x.Power.Lookup(k.Models[product]); !ok {
 			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.Models(), ", "))
 		}
 	}
 	if k.Prometheus != nil {
-		if err := k.Prometheus.into(&x.Executor); err != nil {
+		if err := prometheus(*k.Prometheus).into(&x.Executor); err != nil {
 			return runtime.Config{}, err
 		}
 	}
@@ -81,10 +67,10 @@ func (c config) site(log *slog.Logger, live *signals.Feed) (runtime.Config, erro
 	if x.Executor.Abandon > 0 && x.Executor.Abandon < leastSilence {
 		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, leastSilence)
 	}
-	if x.Queue, err = c.Queue.config(); err != nil {
+	if x.Queue, err = queueOf(c.Queue); err != nil {
 		return runtime.Config{}, err
 	}
-	return kubesite.Build(x, runtime.LocalParty{Service: live.Run})
+	return kubesite.Build(x, runtime.LocalParty{Service: feed.Run})
 }
 
 // measuredTable is the power table with what a site measured of its own cards.

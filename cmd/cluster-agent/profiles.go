@@ -14,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/agents/runtimeest"
 	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -38,7 +39,7 @@ func profiles(args []string, out io.Writer) error {
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	c, err := load(*file)
+	c, err := program.Load(name, *file)
 	if err != nil {
 		return err
 	}

@@ -10,23 +10,16 @@ import (
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/podenergy"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/cluster-agent/promenergy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// promConfig is a Prometheus that knows what is drawn, in the configuration's own
-// words.
-type promConfig struct {
-	URL       string `yaml:"url"`
-	TokenFile string `yaml:"token_file"`
-	Cards     bool   `yaml:"cards"`
-	Cores     bool   `yaml:"cores"`
-	Use       bool   `yaml:"use"`
-	Site      string `yaml:"site"`
-}
+// prometheus is a server that knows what is drawn.
+type prometheus program.Prometheus
 
 // meter makes the server's meter. A token that is rotated is read anew.
-func (p promConfig) meter() (*promenergy.Meter, error) {
+func (p prometheus) meter() (*promenergy.Meter, error) {
 	c := promenergy.Config{URL: p.URL, Cards: p.Cards, Cores: p.Cores, Site: p.Site}
 	if p.TokenFile != "" {
 		text, err := os.ReadFile(p.TokenFile)
@@ -39,7 +32,7 @@ func (p promConfig) meter() (*promenergy.Meter, error) {
 }
 
 // into has hands ask the server.
-func (p promConfig) into(c *kube.Config) error {
+func (p prometheus) into(c *kube.Config) error {
 	if _, err := p.meter(); err != nil {
 		return err
 	}
@@ -81,7 +74,7 @@ func (p promConfig) into(c *kube.Config) error {
 }
 
 // draw is what cards and cores of a job drew.
-func (p promConfig) draw(ctx context.Context, m *promenergy.Meter, table power.Table, l protocol.Launch, r promenergy.Run) ([]protocol.Slice, error) {
+func (p prometheus) draw(ctx context.Context, m *promenergy.Meter, table power.Table, l protocol.Launch, r promenergy.Run) ([]protocol.Slice, error) {
 	if l.Job.Share < 1000 {
 		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
 	}

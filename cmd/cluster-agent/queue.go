@@ -7,22 +7,13 @@ import (
 
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// queueConfig is what is taken in from a cluster, in the configuration's own words.
-type queueConfig struct {
-	Kubeconfig string   `yaml:"kubeconfig"`
-	Namespaces []string `yaml:"namespaces"`
-	Kueue      *struct {
-		Clusters map[string]string `yaml:"clusters"`
-		Run      string            `yaml:"run"`
-	} `yaml:"kueue"`
-}
-
-// config is what a queue is told; nil if there is none.
-func (q *queueConfig) config() (*queue.Config, error) {
+// queueOf returns what the queue of a configuration takes in; nil if there is none.
+func queueOf(q *program.Queue) (*queue.Config, error) {
 	switch {
 	case q == nil:
 		return nil, nil
@@ -40,9 +31,9 @@ func (q *queueConfig) config() (*queue.Config, error) {
 	return &queue.Config{Kueue: k}, nil
 }
 
-// hub builds a site that runs nothing itself: its only party is its queue.
-func (c config) hub(log *slog.Logger) (runtime.Config, error) {
-	q, err := c.Queue.config()
+// buildHub builds a site that runs nothing itself: its only party is its queue.
+func buildHub(c program.Config, log *slog.Logger) (runtime.Config, error) {
+	q, err := queueOf(c.Queue)
 	if err != nil {
 		return runtime.Config{}, err
 	}

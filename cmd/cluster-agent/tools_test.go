@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -126,8 +127,8 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 
 // What a product is said to be must be known, or its nodes would never be offered.
 func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
-	c := config{Site: "oslo", Grid: new(gridConfig), Cluster: &clusterConfig{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
-	if _, err := c.site(nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is no model of the power table; want one of A10,`) {
+	c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
+	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is no model of the power table; want one of A10,`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -135,8 +136,8 @@ func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
 // An API server that is started anew is silent for a while, and what runs there runs on.
 func TestAClusterIsNotGivenUpAtOnce(t *testing.T) {
 	for _, abandon := range []string{"1s", "59s", "-10m", "10"} {
-		c := config{Site: "oslo", Grid: new(gridConfig), Cluster: &clusterConfig{Sharing: "dra", Abandon: abandon}}
-		if _, err := c.site(nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("abandon: %q", abandon)) {
+		c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Abandon: abandon}}
+		if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("abandon: %q", abandon)) {
 			t.Errorf("abandon: %s: %v", abandon, err)
 		}
 	}

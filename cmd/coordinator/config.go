@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/market"
@@ -32,24 +31,14 @@ var configFile = yamlschema.Kind{
 
 // config is a configuration file in its own words.
 type config struct {
-	Listen   string              `yaml:"listen"`
-	NATSFile string              `yaml:"nats_file"`
-	NATS     *natsbus.AccessFile `yaml:"nats"`
-	Host     string              `yaml:"host"`
-	Notebook string              `yaml:"notebook"`
-	People   string              `yaml:"people_file"`
-	Lease    span                `yaml:"lease"`
-	Keep     span                `yaml:"keep"`
-	Market   marketConfig        `yaml:"market"`
-	Model    modelConfig         `yaml:"model"`
-	Traces   struct {
-		Endpoint string  `yaml:"endpoint"`
-		Ratio    float64 `yaml:"ratio"`
-	} `yaml:"traces"`
-	Log struct {
-		Level  string `yaml:"level"`
-		Format string `yaml:"format"`
-	} `yaml:"log"`
+	daemon.Settings `yaml:",inline"`
+	Host            string       `yaml:"host"`
+	Notebook        string       `yaml:"notebook"`
+	People          string       `yaml:"people_file"`
+	Lease           span         `yaml:"lease"`
+	Keep            span         `yaml:"keep"`
+	Market          marketConfig `yaml:"market"`
+	Model           modelConfig  `yaml:"model"`
 }
 
 type marketConfig struct {
@@ -100,10 +89,8 @@ func load(file string) (config, error) {
 	dir := filepath.Dir(file)
 	c.Model = c.Model.under(dir)
 	c.People, c.Notebook = daemon.Under(dir, c.People), daemon.Under(dir, c.Notebook)
-	c.NATSFile, c.Host = daemon.Under(dir, c.NATSFile), daemon.Under(dir, c.Host)
-	if c.NATS != nil {
-		c.NATS.Access = c.NATS.Access.Under(dir)
-	}
+	c.Host = daemon.Under(dir, c.Host)
+	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {
 		return c, p.Fault([]string{"lease"}, "want whole seconds")
 	}
@@ -120,19 +107,6 @@ func (c config) people() ([]api.Person, error) {
 		return nil, fmt.Errorf("coordinator: people_file: %w", err)
 	}
 	return api.ReadPeople(c.People, text)
-}
-
-// access returns how the server is reached.
-func (c config) access() (natsbus.AccessFile, error) {
-	switch {
-	case c.NATS != nil && c.NATSFile != "":
-		return natsbus.AccessFile{}, fmt.Errorf("coordinator: both nats and nats_file: keep one")
-	case c.NATS != nil:
-		return *c.NATS, c.NATS.Check()
-	case c.NATSFile == "":
-		return natsbus.AccessFile{}, fmt.Errorf("coordinator: no server is named: give --nats FILE, or nats in the configuration; `gridbid federation init` writes one, and `gridbid up` needs none")
-	}
-	return natsbus.ReadAccess(c.NATSFile)
 }
 
 // market returns the rules of the market.

@@ -24,14 +24,14 @@ func (s setup) page(ctx context.Context, n *archive.Notebook) (http.Handler, fun
 	go func() {
 		<-run.Over()
 		if err := run.Err(); err != nil {
-			s.log.Error("the page stands still", "err", err)
+			s.Log.Error("the page stands still", "err", err)
 		}
 	}()
 	h := page.New(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live"))})
 	return h, func() {
 		stop()
 		if err := n.Close(); err != nil {
-			s.log.Error("the notebook has no end", "err", err)
+			s.Log.Error("the notebook has no end", "err", err)
 		}
 	}
 }

@@ -58,6 +58,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "gridbid: interrupted")
 		os.Exit(exitInterrupted)
 	}
+	if code := exitCode(0); errors.As(err, &code) {
+		os.Exit(int(code))
+	}
 	fmt.Fprintf(os.Stderr, "gridbid: %s\n", legible(err))
 	if errors.As(err, new(badInput)) {
 		os.Exit(exitUsage)
@@ -98,7 +101,7 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 	}
 	root.SetFlagErrorFunc(misused)
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
-	root.AddCommand(newUpCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newGoneCommand(), newTopCommand())
+	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newGoneCommand(), newTopCommand())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return misused(cmd, cmd.ValidateRequiredFlags())
 	}

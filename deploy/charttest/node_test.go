@@ -15,7 +15,7 @@ import (
 // schemaOf is that of the agent's configuration.
 func schemaOf(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	s, err := jsonschema.NewCompiler().Compile("../../cmd/cluster-agent/config.schema.json")
+	s, err := jsonschema.NewCompiler().Compile("../../cluster-agent/program/config.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

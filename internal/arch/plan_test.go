@@ -26,7 +26,6 @@ var plan = []line{
 	{"internal/loopback", shell, "", "", "tells what comes from this machine; who serves it decides"},
 	{"internal/ports", shell, "", "", "chooses ports for servers of tests and examples"},
 	{"internal/atomicfile", shell, "", "", "puts a file in the place of another; what stands in it is the caller's affair"},
-	{"internal/daemon", shell, "", "", "flags, environment and logs of the binaries; it knows no market"},
 	{"bus", shell, "protocol", "", "runs machines by the clock, and carries what they say"},
 	{"bus/bustest", shell, "protocol bus", "", "the test that every hub passes"},
 	{"bus/membus", shell, "protocol bus", "", "a hub knows messages, not what they mean"},
@@ -35,6 +34,7 @@ var plan = []line{
 	{"lab/natsfloor", shell, "protocol bus/natsbus", "", "what the server takes by itself; it measures, and nobody else uses it"},
 	{"bus/natsbus/federation", shell, "internal/atomicfile protocol bus bus/natsbus", "", "files by which servers and parties know each other; who serves and dials is natsbus"},
 	{"bus/telemetry", shell, "protocol bus/natsbus", "github.com/prometheus/client_golang/* go.opentelemetry.io/otel/*", "only watches; no party decides by it"},
+	{"internal/daemon", shell, "protocol bus/natsbus bus/telemetry", "", "starts and stops the binaries: flags, environment, logs, connection, metrics; it knows no market"},
 	{"bus/wal", shell, "internal/atomicfile protocol", "", "a file of messages; it does not matter who said them"},
 
 	{"agents/fgd", pure, "", "", "placement in plain numbers, so that it can be held to the published program"},
@@ -86,6 +86,7 @@ var plan = []line{
 	{"coordinator/api", shell, "internal/loopback internal/yamlschema protocol bus coordinator/jobstatus coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power", "", "builds and runs the parties of a site, with their journals; the caller hands in its executor and its signals"},
+	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/forecast cluster-agent/runtime cluster-agent/signals", "", "configuration and process of programs that run one site; which executor it has is theirs to say"},
 	{"cluster-agent/kubesite", shell, "protocol bus cluster-agent/kube cluster-agent/kube/queue cluster-agent/runtime", "", "builds a site whose executor is a Kubernetes cluster"},
 
 	{"scenarios/trace", pure, "protocol agents/forecast", "", "reads what it is handed, so that hostile files can be tested as bytes"},

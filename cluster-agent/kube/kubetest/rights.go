@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"text/template"
 	"time"
@@ -44,11 +43,26 @@ func (c *Cluster) NodeRights(node string, namespaces ...string) (file string) {
 	return c.account("agent-node", &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID})
 }
 
+// repositoryRoot returns the folder of go.mod, looked for upwards from where the
+// test runs: a binary built with -trimpath does not know its sources.
+func (c *Cluster) repositoryRoot() string {
+	c.Helper()
+	dir, err := os.Getwd()
+	c.Must(err)
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			c.Fatalf("kubetest: no go.mod in %s or above it: run the test inside the repository", dir)
+		}
+	}
+}
+
 // render creates what a page of the chart says, unless it is there.
 func (c *Cluster) render(file, sharing string, namespaces []string) {
 	c.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../../deploy/chart/templates", file))
+	text, err := os.ReadFile(filepath.Join(c.repositoryRoot(), "deploy/chart/templates", file))
 	c.Must(err)
 	t, err := template.New("rbac").Parse(string(text))
 	c.Must(err)

@@ -1,0 +1,238 @@
+package program
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/cluster-agent/signals"
+	"github.com/gridbid/gridbid/internal/daemon"
+	"github.com/gridbid/gridbid/internal/yamlschema"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+//go:embed config.schema.json
+var schema []byte
+
+// A Config is a configuration file of a site in its own words. Which executor
+// its site has is one of Kubernetes and Simulate; a hub has Queue alone.
+type Config struct {
+	daemon.Settings `yaml:",inline"`
+	Site            string      `yaml:"site"`
+	Folder          string      `yaml:"folder"`
+	Simulate        *Simulate   `yaml:"simulate"`
+	Kubernetes      *Kubernetes `yaml:"kubernetes"`
+	Queue           *Queue      `yaml:"queue"`
+	Grid            *Grid       `yaml:"grid"`
+
+	page *yamlschema.Page
+}
+
+// Simulate is which site of which scenario is simulated.
+type Simulate struct {
+	Scenario string `yaml:"scenario"` // a shipped name or a path, as it was written
+	As       string `yaml:"as"`       // "": the site of the same name
+	Data     string `yaml:"data"`
+	// Dir is the folder of the configuration file, from which Scenario is taken if
+	// it is a path.
+	Dir string `yaml:"-"`
+}
+
+// Kubernetes is how a real cluster is used.
+type Kubernetes struct {
+	Kubeconfig string            `yaml:"kubeconfig"`
+	Namespaces []string          `yaml:"namespaces"`
+	Sharing    string            `yaml:"sharing"`
+	Nodes      string            `yaml:"nodes"`
+	Driver     string            `yaml:"driver"`
+	Class      string            `yaml:"class"`
+	Models     map[string]string `yaml:"models"`
+	Abandon    string            `yaml:"abandon"`
+	Metered    string            `yaml:"metered"`
+	Curves     map[string]string `yaml:"curves"`
+	Prometheus *Prometheus       `yaml:"prometheus"`
+}
+
+// Prometheus is a server that knows what is drawn.
+type Prometheus struct {
+	URL       string `yaml:"url"`
+	TokenFile string `yaml:"token_file"`
+	Cards     bool   `yaml:"cards"`
+	Cores     bool   `yaml:"cores"`
+	Use       bool   `yaml:"use"`
+	Site      string `yaml:"site"`
+}
+
+// Queue is what is taken in from a cluster.
+type Queue struct {
+	Kubeconfig string   `yaml:"kubeconfig"`
+	Namespaces []string `yaml:"namespaces"`
+	Kueue      *Kueue   `yaml:"kueue"`
+}
+
+// Kueue is how a queue dispatches for Kueue's MultiKueue.
+type Kueue struct {
+	Clusters map[string]string `yaml:"clusters"`
+	Run      string            `yaml:"run"`
+}
+
+// Grid is what a site's energy costs. Price, carbon and PUE hold at all hours
+// where no source reports them, and else until one has.
+type Grid struct {
+	Price   float64          `yaml:"price"`  // dollars per MWh
+	Carbon  float64          `yaml:"carbon"` // grams per kWh
+	PUE     float64          `yaml:"pue"`    // 0: usualPUE
+	Idle    bool             `yaml:"idle"`
+	Sources []signals.Config `yaml:"sources"`
+}
+
+// Load reads a site's configuration file for a program, whose name stands in its
+// errors. It checks all that both kinds of site have in common. Paths that it
+// returns can be opened from anywhere, but for Simulate.Scenario.
+func Load(by, file string) (Config, error) {
+	c := Config{}
+	if file == "" {
+		return c, fmt.Errorf("%s: no configuration: give --config FILE (see docs/live.md)", by)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", by, err)
+	}
+	kind := yamlschema.Kind{By: by, What: "configuration", Docs: "docs/live.md", Schema: schema}
+	if c.page, err = kind.Read(file, text); err != nil {
+		return c, err
+	}
+	if err := c.page.Decode(&c); err != nil {
+		return c, err
+	}
+	if err := c.checkSections(by, file); err != nil {
+		return c, err
+	}
+	dir := filepath.Dir(file)
+	if err := c.openSources(dir); err != nil {
+		return c, err
+	}
+	c.resolvePaths(dir)
+	return c, nil
+}
+
+// Fault returns an error at a path of keys and indexes, with its file and line.
+func (c Config) Fault(path []string, format string, args ...any) error {
+	return c.page.Fault(path, format, args...)
+}
+
+// checkSections refuses sections that do not go together.
+func (c Config) checkSections(by, file string) error {
+	switch {
+	case c.Simulate != nil && c.Kubernetes != nil || c.Simulate == nil && c.Kubernetes == nil && c.Queue == nil:
+		return fmt.Errorf("%s: %s: want either kubernetes, for a real cluster, or simulate; a hub without GPUs has queue alone", by, file)
+	case c.Queue != nil && c.Simulate != nil:
+		return c.Fault([]string{"queue"}, "needs a real cluster; it does not go with simulate")
+	case c.Queue != nil && c.Kubernetes != nil && (c.Queue.Kubeconfig != "" || len(c.Queue.Namespaces) > 0):
+		return c.Fault([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
+	case c.Kubernetes != nil && c.Grid == nil:
+		return c.Fault([]string{"kubernetes"}, "needs grid beside it: say what the site's energy costs")
+	case c.Grid != nil && c.Kubernetes == nil && c.Simulate == nil:
+		return c.Fault([]string{"grid"}, "a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster")
+	}
+	return nil
+}
+
+// openSources checks the grid's sources and resolves their files from dir.
+func (c Config) openSources(dir string) (err error) {
+	if c.Grid == nil {
+		return nil
+	}
+	for i, x := range c.Grid.Sources {
+		if c.Grid.Sources[i], err = x.Open(dir); err != nil {
+			return c.sourceFault(i, err)
+		}
+		if i > 0 && x.Tells == "carbon" && (x.From == "watttime") != (c.Grid.carbonSource() == "watttime") {
+			return c.sourceFault(i, signals.Fault{Key: "from", What: "marginal and mean carbon are two quantities: keep watttime alone, or the others"})
+		}
+	}
+	return nil
+}
+
+// sourceFault says on which line of the file a source is wrong.
+func (c Config) sourceFault(i int, err error) error {
+	var f signals.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	return c.Fault([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.What)
+}
+
+// resolvePaths takes relative file names from dir.
+func (c *Config) resolvePaths(dir string) {
+	if k := c.Kubernetes; k != nil {
+		k.Kubeconfig = daemon.Under(dir, k.Kubeconfig)
+		if p := k.Prometheus; p != nil {
+			p.TokenFile = daemon.Under(dir, p.TokenFile)
+		}
+		for model, file := range k.Curves {
+			k.Curves[model] = daemon.Under(dir, file)
+		}
+	}
+	if c.Queue != nil {
+		c.Queue.Kubeconfig = daemon.Under(dir, c.Queue.Kubeconfig)
+	}
+	if s := c.Simulate; s != nil {
+		s.Dir, s.Data = dir, daemon.Under(dir, s.Data)
+	}
+	c.Folder = daemon.Under(dir, c.Folder)
+	c.ResolvePaths(dir)
+}
+
+// carbonSource names the first source that reports carbon.
+func (g Grid) carbonSource() string {
+	for _, x := range g.Sources {
+		if x.Tells == "carbon" {
+			return x.From
+		}
+	}
+	return ""
+}
+
+// usualPUE is that of a site whose configuration says nothing of its building.
+const usualPUE = 1.1
+
+// Forecast says how the agent bids on hours that no source reported: with the
+// configured values as a default, and by forecasts that fit the market.
+func (g Grid) Forecast() forecast.Config {
+	if g.PUE == 0 {
+		g.PUE = usualPUE
+	}
+	r := forecast.Config{NoPUE: protocol.Milli(math.Round(g.PUE * 1000)), Default: &forecast.Default{
+		Price: protocol.Microdollars(math.Round(g.Price * 1000)), Carbon: protocol.Milligrams(math.Round(g.Carbon * 1000)),
+	}}
+	for _, x := range g.Sources {
+		if x.Tells == "price" {
+			r.Price = forecast.Usual(protocol.GridPrice, forecast.Market{Ahead: x.Market != "real-time"})
+			break // the first is believed
+		}
+	}
+	return r
+}
+
+// Feed makes the party that reports the site's grid to its agent, or nil if no
+// grid is configured. It keeps what it read beside the agent's facts.
+func (c Config) Feed(log *slog.Logger) *signals.Feed {
+	g := c.Grid
+	if g == nil {
+		return nil
+	}
+	f := &signals.Feed{Site: c.Site, Log: log, Fixed: map[protocol.Quantity]float64{protocol.GridPrice: g.Price, protocol.GridCarbon: g.Carbon}}
+	for _, x := range g.Sources {
+		r := signals.NewReader(x, filepath.Join(c.Folder, "signals"))
+		delete(f.Fixed, r.What())
+		f.Readers = append(f.Readers, r)
+	}
+	return f
+}

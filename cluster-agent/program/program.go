@@ -1,0 +1,93 @@
+// Package program is what programs that run one site of a live federation share:
+// the configuration file, and the process that connects the site to the
+// federation and shows how it does. The cluster-agent binary runs a site on a
+// real cluster by it, `gridbid site` a simulated one. Each builds its site itself.
+package program
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/gridbid/gridbid/bus/telemetry"
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/cluster-agent/signals"
+	"github.com/gridbid/gridbid/internal/daemon"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// EnvPrefix begins the environment variables that stand for the flags.
+const EnvPrefix = "GRIDBID_AGENT_"
+
+// A Program runs one site until it is stopped.
+type Program struct {
+	Name  string // as errors and help call it
+	About string // the first part of its help
+	// Prepare checks what only this program knows of a configuration, and returns
+	// how its site is built. Preparing must write nothing: --check does it too. Feed
+	// reports the site's grid; it is nil if none is configured.
+	Prepare func(c Config, log *slog.Logger, feed *signals.Feed) (build Builder, err error)
+}
+
+// A Builder builds the parties of a site when it is started.
+type Builder func() (runtime.Config, error)
+
+// Run is the main of the program. It returns the exit code: 0 done, 1 failed, 2 a
+// flag or the configuration is wrong.
+func (p Program) Run(args []string, out io.Writer) int {
+	var c Config
+	return daemon.Program{
+		Name: p.Name, EnvPrefix: EnvPrefix, About: p.About,
+		ListenHelp: "/metrics, /healthz and /readyz", NoServer: "`gridbid federation add-site` writes one",
+		Load: func(file string) (_ *daemon.Settings, err error) {
+			c, err = Load(p.Name, file)
+			return &c.Settings, err
+		},
+		Prepare: func(x *daemon.Process) (daemon.Service, error) {
+			feed := c.Feed(x.Log)
+			build, err := p.Prepare(c, x.Log, feed)
+			return func(ctx context.Context) error { return serve(ctx, x, c.Site, feed, build) }, err
+		},
+	}.Run(args, out)
+}
+
+// serve runs a site until ctx ends.
+func serve(ctx context.Context, x *daemon.Process, site string, feed *signals.Feed, build Builder) error {
+	cfg, err := build()
+	if err != nil {
+		return err
+	}
+	hub, err := x.Dial()
+	if err != nil {
+		return err
+	}
+	tele, err := x.Observe(ctx, protocol.Agent(site), hub)
+	if err != nil {
+		return err
+	}
+	defer tele.End(x.Log)
+	tele.Check(hub.Ready)
+	if feed != nil {
+		tele.Signals(sourceStates(feed))
+	}
+	if x.Listen != "" {
+		listener, err := x.ListenHTTP()
+		if err != nil {
+			return err
+		}
+		defer x.ServeHTTP(listener, tele.Handler())()
+	}
+	cfg.Told, cfg.Far, cfg.Log = tele.Told, hub, x.Log
+	return runtime.Run(ctx, cfg)
+}
+
+// sourceStates shows how the sources of a feed do.
+func sourceStates(f *signals.Feed) func() []telemetry.Signal {
+	return func() (out []telemetry.Signal) {
+		for _, s := range f.Status(time.Now()) {
+			out = append(out, telemetry.Signal{Source: s.Source, Tells: s.Tells, Known: s.Value != nil, Age: s.Age, Horizon: s.Horizon, Stale: s.Stale, Failures: s.Why})
+		}
+		return out
+	}
+}
