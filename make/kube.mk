@@ -8,9 +8,9 @@ KUBETEST ?= .
 kube-plane:
 	@internal/kubeenv/controlplane/build.sh
 
-## test-kube: the site's hands against a real API server, with faults (KUBETEST=pattern picks)
+## test-kube: the site's executor against a real API server, with faults, and the real agent while it is killed (KUBETEST=pattern picks)
 test-kube:
-	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/kubeenv ./cluster-agent/kube/... ./lab/clusters
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/kubeenv ./cluster-agent/kube/... ./lab/clusters ./lab/chaos
 
 ## test-kueue: Kueue itself on three planes, and our dispatcher (builds Kueue once: five minutes of one core)
 test-kueue:

@@ -32,7 +32,12 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 	if *long == 0 {
 		t.Skip("no -chaos; make chaos runs it")
 	}
-	s := newStage(t)
+	newStage(t, simulated).suffer(*long)
+}
+
+// suffer has jobs submitted and harm done for a time, and judges what came of the
+// jobs.
+func (s *stage) suffer(lasts time.Duration) {
 	s.wait("a coordinator leads and knows its sites", 5*time.Minute, func() bool {
 		var sites []jobstatus.Site
 		i := s.leader()
@@ -40,7 +45,7 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 			return false
 		}
 		_, err := ask(s.desks[i], http.MethodGet, "/v1/sites", nil, &sites)
-		return err == nil && len(sites) == len(names)
+		return err == nil && len(sites) == len(s.sites)
 	})
 	stop := make(chan struct{})
 	var all sync.WaitGroup
@@ -49,20 +54,20 @@ func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
 	var took []time.Duration
 	all.Go(func() { took = s.watch(stop) })
 	harm := newHarm(s)
-	harm.do(*long, rand.New(rand.NewPCG(*seed, 3)))
+	harm.do(lasts, rand.New(rand.NewPCG(*seed, 3)))
 	close(stop)
 	all.Wait()
 	s.heal()
 	var open []jobstatus.Job
 	defer func() {
 		for _, j := range open {
-			t.Logf("open: %+v", j)
+			s.Logf("open: %+v", j)
 		}
 	}()
 	s.wait("all jobs have ended", 5*time.Minute, func() (over bool) { open, over = s.open(jobs); return over })
 	s.judge(jobs)
 	harm.took["nobody leads"] = took
-	t.Logf("%d jobs, %v of harm\n%s", len(jobs), *long, harm)
+	s.Logf("%d jobs, %v of harm\n%s", len(jobs), lasts, harm)
 }
 
 func (s *stage) wait(what string, most time.Duration, is func() bool) {
@@ -78,7 +83,7 @@ func (s *stage) wait(what string, most time.Duration, is func() bool) {
 func (s *stage) submit(stop chan struct{}) (jobs []string) {
 	for n := 1; ; n++ {
 		id := fmt.Sprintf("job-%d", n)
-		job := fmt.Appendf(nil, "id: %s\ntenant: lab\ngpus: %d\ncpu: 2\nrun: %ds\nwithin: 10m\n", id, n%3, 1+n%7)
+		job := fmt.Appendf(nil, "id: %s\ntenant: lab\nwithin: 10m\n%s", id, s.job(n))
 		for taken := false; !taken; {
 			for _, desk := range s.desks {
 				code, err := ask(desk, http.MethodPost, "/v1/jobs", job, nil)
@@ -149,7 +154,7 @@ func (s *stage) open(jobs []string) (open []jobstatus.Job, none bool) {
 // judge reads what was written down: the coordinators' books, and what each
 // site's cluster was told to run.
 func (s *stage) judge(jobs []string) {
-	for _, p := range append(s.coordinators, s.sites...) {
+	for _, p := range slices.Concat(s.coordinators, s.agents) {
 		p.kill()
 	}
 	ctx, cancel := context.WithTimeout(s.Context(), 3*time.Minute)
@@ -179,7 +184,7 @@ func (s *stage) judge(jobs []string) {
 	})
 	s.must(err)
 	defer term.End()
-	places := s.launched()
+	places := s.ran(s)
 	for _, id := range jobs {
 		j := protocol.JobID(id)
 		if settled[j]+refused[j] != 1 || len(places[j]) != settled[j] {
@@ -196,7 +201,7 @@ func (s *stage) judge(jobs []string) {
 // hands of the sites wrote down.
 func (s *stage) launched() map[protocol.JobID][]string {
 	out := make(map[protocol.JobID][]string)
-	for _, name := range names {
+	for _, name := range s.sites {
 		files, err := filepath.Glob(filepath.Join(s.dir, "state", name, "hands", "*.facts"))
 		s.must(err)
 		for _, file := range files {

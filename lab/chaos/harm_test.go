@@ -144,21 +144,21 @@ func (s *stage) standby(*rand.Rand) (*process, func(time.Time) bool) {
 }
 
 func (s *stage) someAgent(dice *rand.Rand) (*process, func(time.Time) bool) {
-	i := dice.IntN(len(names))
-	return s.sites[i], s.heard(names[i])
+	i := dice.IntN(len(s.sites))
+	return s.agents[i], s.heard(s.sites[i])
 }
 
 func (s *stage) someLeaf(dice *rand.Rand) (*process, func(time.Time) bool) {
-	i := dice.IntN(len(names))
-	return s.leaves[i], s.heard(names[i])
+	i := dice.IntN(len(s.sites))
+	return s.leaves[i], s.heard(s.sites[i])
 }
 
 func (s *stage) theHub(*rand.Rand) (*process, func(time.Time) bool) { return s.hub, s.led }
 
 func (h *harm) cutOff(dice *rand.Rand) (func(), func(time.Time) bool) {
-	i := dice.IntN(len(names))
+	i := dice.IntN(len(h.sites))
 	h.lines[i].set(true)
-	return func() { h.lines[i].set(false) }, h.heard(names[i])
+	return func() { h.lines[i].set(false) }, h.heard(h.sites[i])
 }
 
 // heard says whether the coordinator has heard a site since some time.

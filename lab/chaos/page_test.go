@@ -31,13 +31,13 @@ func (p *process) terminate() {
 // answers with what-ifs, and a feed that goes on after the coordinator was
 // started again.
 func TestBrowserShowsARealCoordinator(t *testing.T) {
-	s := newStage(t)
+	s := newStage(t, simulated)
 	s.coordinators[1].kill() // no standby: the page that is looked at is the leader's
 	desk := s.desks[0]
 	s.wait("the coordinator leads and knows its sites", 2*time.Minute, func() bool {
 		var sites []jobstatus.Site
 		code, err := ask(desk, http.MethodGet, "/v1/sites", nil, &sites)
-		return err == nil && code == http.StatusOK && len(sites) == len(names)
+		return err == nil && code == http.StatusOK && len(sites) == len(s.sites)
 	})
 	submit := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -60,7 +60,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	b.Looks(1360, 900, "light")
 	b.Do("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
 	b.Is("it is live", `document.getElementById('state').textContent === 'live'`)
-	b.Is("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(names)))
+	b.Is("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(s.sites)))
 	decisions := `new Set([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d)).size`
 	shown := `document.querySelectorAll('#entries [data-d]').length`
 	b.Is("its decisions are there", decisions+" >= 12")

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/internal/ports"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A process is one binary that is started again when it was killed.
@@ -79,27 +81,47 @@ func (p *process) kill() {
 	<-p.dead
 }
 
+// A workload is the sites of a stage, the program that runs them, and the jobs that
+// are submitted.
+type workload struct {
+	sites   []string
+	program []string                                 // binary and first arguments
+	section string                                   // of a site's configuration: what runs its jobs
+	job     func(n int) string                       // fields of the nth job, in YAML
+	ran     func(*stage) map[protocol.JobID][]string // where each job was run, once for each time
+}
+
+// simulated is a workload of sites that gridbid site runs.
+var simulated = workload{
+	sites:   []string{"hydro-north", "wind-coast", "solar-south", "coal-plains"},
+	program: []string{"gridbid", "site"},
+	section: "simulate: {scenario: six-regions}",
+	job: func(n int) string {
+		return fmt.Sprintf("gpus: %d\ncpu: 2\nrun: %ds\n", n%3, 1+n%7)
+	},
+	ran: (*stage).launched,
+}
+
 // A stage is a federation in processes.
 type stage struct {
 	*testing.T
+	workload
 	dir   string
 	ports []int
 	fed   *federation.Federation
 
 	hub          *process
 	coordinators []*process
-	sites        []*process // agents
+	agents       []*process // of the sites
 	leaves       []*process
 	lines        []*proxy // from each site to the hub
 	desks        []string
 }
 
-var names = []string{"hydro-north", "wind-coast", "solar-south", "coal-plains"}
-
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, w workload) *stage {
 	t.Helper()
-	s := &stage{T: t, dir: t.TempDir()}
-	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/cmd/coordinator", "github.com/gridbid/gridbid/cmd/cluster-agent")
+	s := &stage{T: t, workload: w, dir: t.TempDir()}
+	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/cmd/coordinator", "github.com/gridbid/gridbid/cmd/"+w.program[0])
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
@@ -107,7 +129,7 @@ func newStage(t *testing.T) *stage {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build nats-server: %v\n%s", err, out)
 	}
-	free, err := ports.Free(9) // now: in the minutes that a build takes others would choose them, too
+	free, err := ports.Free(5 + len(w.sites)) // now: in the minutes that a build takes others would choose them, too
 	s.must(err)
 	s.ports = free
 	fed, err := federation.Init(filepath.Join(s.dir, "fed"), federation.Setup{
@@ -115,23 +137,23 @@ func newStage(t *testing.T) *stage {
 	}, time.Now())
 	s.must(err)
 	s.fed = fed
-	for i, name := range names {
-		s.prepare(name, s.ports[3+i])
+	for i, name := range w.sites {
+		s.prepare(name, s.ports[5+i])
 	}
 	s.hub = s.process("hub", "nats-server", "-c", fed.HubConf(0))
 	s.hub.start()
 	s.reachable(s.ports[0])
 	for i, who := range []string{"coordinator", "standby"} {
-		at := fmt.Sprintf("127.0.0.1:%d", s.ports[7+i])
+		at := fmt.Sprintf("127.0.0.1:%d", s.ports[3+i])
 		s.desks = append(s.desks, at)
 		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--notebook", filepath.Join(s.dir, "notebook-"+who))
 		s.coordinators = append(s.coordinators, c)
 		c.start()
 	}
-	for i := range names {
+	for i := range w.sites {
 		s.leaves[i].start()
-		s.reachable(s.ports[3+i])
-		s.sites[i].start()
+		s.reachable(s.ports[5+i])
+		s.agents[i].start()
 	}
 	t.Cleanup(s.end)
 	return s
@@ -156,10 +178,10 @@ func (s *stage) prepare(name string, port int) {
 	s.must(os.WriteFile(config, fmt.Appendf(nil, `site: %s
 folder: %s
 nats: {url: "nats://127.0.0.1:%d", seed: %s}
-simulate: {scenario: six-regions}
-`, name, filepath.Join(s.dir, "state", name), port, filepath.Join(dir, name+".nk")), 0o600))
+%s
+`, name, filepath.Join(s.dir, "state", name), port, filepath.Join(dir, name+".nk"), s.section), 0o600))
 	s.leaves = append(s.leaves, s.process("leaf-"+name, "nats-server", "-c", conf))
-	s.sites = append(s.sites, s.process(name, "cluster-agent", "--config", config))
+	s.agents = append(s.agents, s.process(name, s.program[0], append(slices.Clone(s.program[1:]), "--config", config)...))
 }
 
 func (s *stage) process(name, binary string, args ...string) *process {
@@ -172,7 +194,7 @@ func (s *stage) all() []*process {
 	all := []*process{s.hub}
 	all = append(all, s.coordinators...)
 	all = append(all, s.leaves...)
-	return append(all, s.sites...)
+	return append(all, s.agents...)
 }
 
 func (s *stage) end() {
