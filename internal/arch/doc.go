@@ -8,6 +8,9 @@
 //     door in the house only if it is that door;
 //   - coordinator and site never import each other, not even in tests, and only
 //     mains and package scenarios import from both;
+//   - the binary of a site links nothing of the coordinator, of what explains it,
+//     of scenarios or of the laboratory, however far down, and the coordinator's
+//     nothing of sites, scenarios or the laboratory;
 //   - if its line says pure, it is a function of what it is given: no clock, no
 //     I/O, no goroutine, no global random numbers, no order of a map, and no
 //     float that one processor rounds once and another twice;
