@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -42,7 +43,8 @@ type Book struct {
 	tenants   []string // sorted
 	numbers   map[protocol.JobID]int
 	spent     []Spent
-	begun     []*entry // all jobs, as they began
+	begun     []*entry         // all jobs, as they began
+	ended     []protocol.JobID // that are over, oldest first; of a live view
 }
 
 // An entry is a job as it is kept.
@@ -71,6 +73,7 @@ type RoundRecord struct {
 	Silent  []string // sites known then that did not
 	Awards  int
 	Holds   int
+	Refused int                  // jobs, after the call and before the next
 	Proof   protocol.Certificate // of its awards; zero if it had none
 }
 
@@ -94,6 +97,13 @@ type SiteRecord struct {
 	Meters      []MeterReport
 	Idles       []IdleGPUs // where they change
 
+	Registered   bool // it has greeted
+	Drained      bool // it is sent no more jobs
+	SilentRounds int  // in a row, that it did not answer
+	Settled      int  // jobs that ended here and are settled
+	Bid          LastBid
+
+	answered bool // since the last call
 	saysIdle bool // it has ever said that a GPU is idle
 	greeted  protocol.Time
 	gone     bool // an operator said that it will not come back, and it has not greeted since
@@ -119,8 +129,8 @@ func New(cfg Config) *Book {
 // Add reads the next message of the run, and reports whether it was new: a message
 // read before is dropped. One whose sender may not say such a thing is only counted.
 func (b *Book) Add(m protocol.Message) (fresh bool) {
-	if m.Body == nil || !b.ears.New(m) {
-		return false
+	if m.Body == nil || !b.cfg.Live && !b.ears.New(m) {
+		return false // a coordinator's loop drops repeats itself, and restores facts in another order
 	}
 	b.messages++
 	b.span.Live = b.span.Live || m.From == protocol.Clerk
@@ -188,9 +198,21 @@ func (b *Book) addSite(from Origin, m protocol.Message) {
 		b.hello(from, body)
 	case protocol.Meter:
 		b.meter(from, body)
+	case protocol.Cancel:
+		b.cancel(from, m.To, body)
 	case protocol.Gone:
 		if m.From == protocol.Desk {
 			b.gone(from, body)
+		}
+	case protocol.Drain:
+		if s := b.sites[body.Site]; s != nil && !s.gone && m.From == protocol.Desk { // the market knows none that is gone
+			s.Drained = !body.Over
+		}
+	case protocol.Brought:
+		for _, a := range body.Accounts {
+			if s := b.sites[strings.TrimPrefix(a.Account, "site/")]; s != nil {
+				s.Settled += a.Jobs
+			}
 		}
 	}
 }

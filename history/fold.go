@@ -8,8 +8,12 @@ import (
 )
 
 func (b *Book) submit(from Origin, s protocol.Submit) {
-	b.noteTenant(s.Job.Tenant)
 	b.span.extendArrivals(s.Job.Arrival)
+	if b.cfg.Live {
+		b.submitLive(from, s)
+		return
+	}
+	b.noteTenant(s.Job.Tenant)
 	if b.numbers[s.Job.ID] == 0 {
 		b.numbers[s.Job.ID] = len(b.numbers) + 1
 	}
@@ -54,12 +58,19 @@ func (b *Book) call(from Origin, m protocol.Call) {
 		shadow: make(map[place]protocol.Price, len(m.Shadow)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
-		if !b.sites[name].gone { // else nobody asks it
+		s := b.sites[name]
+		if !s.gone { // else nobody asks it
 			c.sites = append(c.sites, name)
 		}
+		if !s.answered {
+			s.SilentRounds++
+		}
+		s.answered = false
 	}
 	for _, p := range m.Shadow {
-		c.shadow[place{p.Site, p.Model}] = p
+		if !b.cfg.Live { // which prices no option
+			c.shadow[place{p.Site, p.Model}] = p
+		}
 	}
 	if was := b.calls[m.Round]; was != nil {
 		b.rounds[slices.Index(b.rounds, was)] = c
@@ -67,6 +78,7 @@ func (b *Book) call(from Origin, m protocol.Call) {
 		b.rounds = append(b.rounds, c)
 	}
 	b.calls[m.Round] = c
+	b.forgetRounds()
 	for _, j := range m.Jobs {
 		b.again(j.ID)
 		e := b.jobs[j.ID]
@@ -75,7 +87,12 @@ func (b *Book) call(from Origin, m protocol.Call) {
 			b.begin(j.ID, e)
 		}
 		e.lapse(from)
-		e.open(c, b.cfg.All)
+		if e.rec.Called == 0 || e.rec.lastCalled != m.Round {
+			e.rec.Called, e.rec.lastCalled = e.rec.Called+1, m.Round
+		}
+		if !b.cfg.Live {
+			e.open(c, b.cfg.All)
+		}
 	}
 }
 
@@ -132,7 +149,9 @@ func (b *Book) record(e *entry) JobRecord {
 func (b *Book) offer(from Origin, m protocol.Offer) {
 	site := from.From.Site()
 	b.site(site)
-	if s := b.sites[site]; !b.cfg.Live {
+	s := b.sites[site]
+	s.bid(from.At, m)
+	if !b.cfg.Live {
 		s.addForecast(Forecast{from.At, m.Grid})
 		s.addIdle(IdleGPUs{from.At, m.Idle, m.Useless})
 	}
@@ -154,7 +173,7 @@ func (b *Book) offer(from Origin, m protocol.Offer) {
 // late reports whether a round had closed when a site answered. The clock of a site may
 // be wrong, so on the ledger of a coordinator that runs the order tells.
 func (b *Book) late(c *call, from Origin) bool {
-	if b.span.Live {
+	if b.span.Live || b.cfg.Live {
 		return c.decided
 	}
 	return from.At > c.closes
@@ -181,19 +200,25 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	if e.rec.State != Waiting {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
 	}
+	if b.cfg.Live && e.over() {
+		return // a site that takes it all the same is told to stop it
+	}
 	b.decided(m.Round)
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof, Policy: b.policy,
-		Starts: []KnownStart{{from.At, max(m.Option.Start, from.At)}},
+		Starts: []KnownStart{{from.At, m.Option.Start, true}},
 	}
 	if c := b.calls[m.Round]; c != nil {
 		d.Option = c.price(e.rec.Job, site, m.Option)
 		c.awards++
 		c.proof = m.Proof
 	}
+	if b.cfg.Live && len(e.rec.Awards) >= keptAwards {
+		e.rec.Awards = append(e.rec.Awards[:0], e.rec.Awards[1:]...)
+	}
 	e.rec.Awards = append(e.rec.Awards, d)
-	e.rec.State = Awarded
+	e.rec.State, e.rec.Hold, e.rec.Stopping = Awarded, nil, Origin{}
 	b.site(site).Awards++
 	e.decide(m.Round, d)
 }
@@ -213,10 +238,14 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 	} else {
 		e.older()
 	}
-	e.decide(m.Round, Decision{
+	d := Decision{
 		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,
 		Site: m.Site, Start: m.Start, Until: m.Until, Policy: b.policy,
-	})
+	}
+	if e.rec.State == Waiting {
+		e.rec.Hold = &d
+	}
+	e.decide(m.Round, d)
 }
 
 // refuse ends a job. A duplicate is refused under the id of the job that it
@@ -241,6 +270,10 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 	}
 	d := Decision{Kind: "refuse", Said: from, Why: m.Why}
 	e.rec.State, e.rec.Refusal = Refused, &d
+	if n := len(b.rounds); n > 0 {
+		b.rounds[n-1].refused++
+	}
+	b.forgetJobs(m.Job)
 	if e.last != nil && e.last.decision.Kind == "" { // else no round refused it: it was cancelled, or its time was over
 		e.last.decide(d)
 	}
@@ -311,16 +344,19 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer == word || a.Answer == "decline" {
 			continue
 		}
+		if word == "decline" && e.rec.State == Ended && i == len(e.rec.Awards)-1 {
+			break // it ran to its end, and cannot be given back
+		}
 		a.Answer, a.Answered, a.Declined = word, from, why
 		switch newest := i == len(e.rec.Awards)-1; {
 		case word == "decline": // a site says it again until it is answered
 			b.declines++
 			a.release(from)
 		case e.rec.State == Waiting && newest && a.Lapsed && !a.void:
-			e.rec.State, a.Lapsed, a.Released = Awarded, false, Origin{} // heard late, and not sold again
+			e.rec.State, e.rec.Hold, a.Lapsed, a.Released = Awarded, nil, false, Origin{} // heard late, and not sold again
 		}
 		if word == "accept" && a.Released == (Origin{}) {
-			a.Starts = append(a.Starts, KnownStart{from.At, max(start, from.At)})
+			a.Starts = append(a.Starts, KnownStart{from.At, start, true})
 		}
 		e.note(*a)
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
@@ -357,7 +393,7 @@ func (e *entry) leave(from Origin, why protocol.Code) {
 // gone notes that a site's jobs were taken from it, as if it had given them back.
 func (b *Book) gone(from Origin, g protocol.Gone) {
 	if s := b.sites[g.Site]; s != nil {
-		s.leave(from.At)
+		s.leave(from.At, b.cfg.Live)
 	}
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]

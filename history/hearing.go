@@ -20,6 +20,7 @@ type call struct {
 	jobs    int
 	awards  int
 	holds   int
+	refused int // jobs, after it was called and before the next
 	proof   protocol.Certificate
 	decided bool // something was decided in it, or asked about what is to be
 }
@@ -46,7 +47,7 @@ type heard struct {
 func (c *call) record() RoundRecord {
 	r := RoundRecord{
 		Round: c.round, Called: c.said, Closes: c.closes, Jobs: c.jobs,
-		Awards: c.awards, Holds: c.holds, Proof: c.proof,
+		Awards: c.awards, Holds: c.holds, Refused: c.refused, Proof: c.proof,
 		Offered: slices.Sorted(slices.Values(c.offered)),
 	}
 	for _, s := range c.sites {

@@ -45,6 +45,13 @@ type JobRecord struct {
 
 	Number    int      // of its id, in the order in which ids were first submitted, from 1
 	Decisions []uint64 // numbers of the decisions on it, oldest first: see Book.Decision
+
+	Called   int       // in how many rounds
+	Hold     *Decision // the hold that it waits by; nil after an award
+	Stopping Origin    // its site was asked to stop it; zero: it was not
+	Digest   uint64    // of its submission (protocol.Submit.Mark); kept for live views alone
+
+	lastCalled uint64 // the newest round of Called
 }
 
 // A Line is what remains of a round that is not kept in full.
@@ -120,7 +127,10 @@ type Decision struct {
 }
 
 // A KnownStart is a start as it was known from an instant on: planned, then measured.
-type KnownStart struct{ Known, Start protocol.Time }
+type KnownStart struct {
+	Known, Start protocol.Time
+	Planned      bool // by an award or an accept: it starts no earlier than it was said
+}
 
 // A Run is a job on a site's devices. What a site says to its own hands is not on
 // the ledger of a coordinator: there a run is Planned from when the site accepted
@@ -143,8 +153,9 @@ type Run struct {
 	Ended   protocol.Time
 	Cost    protocol.Bill // measured; Finish is Ended
 
-	Estimated bool // Cost is no measurement, or not all of it
-	Paused    bool // it ended in a pause: what is left of the job is on sale
+	Estimated bool   // Cost is no measurement, or not all of it
+	Paused    bool   // it ended in a pause: what is left of the job is on sale
+	Failed    string // in words, if the job's own program failed
 
 	Transfer protocol.Microdollars // for moving its input; of a run that was paused
 
@@ -190,8 +201,11 @@ func (r *JobRecord) Began() protocol.Time {
 // StartAsOf returns the start of an award as it was known at an instant; 0: not at all.
 func (d *Decision) StartAsOf(t protocol.Time) (start protocol.Time) {
 	for _, k := range d.Starts {
-		if k.Known <= t {
-			start = k.Start
+		if k.Known > t {
+			continue
+		}
+		if start = k.Start; k.Planned {
+			start = max(k.Start, k.Known)
 		}
 	}
 	return start

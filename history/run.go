@@ -60,7 +60,7 @@ func (b *Book) started(from Origin, m protocol.Started) {
 	}
 	r.Started = from.At
 	if a := e.rec.Award(); a != nil {
-		a.Starts = append(a.Starts, KnownStart{from.At, from.At})
+		a.Starts = append(a.Starts, KnownStart{from.At, from.At, false})
 	}
 }
 
@@ -116,12 +116,12 @@ func (b *Book) done(from Origin, m protocol.Done) {
 		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
 	}
 	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
-	r.Estimated = m.Estimated
+	r.Estimated, r.Failed = m.Estimated, m.Failed
 	s := b.site(r.Site)
 	s.Jobs = sum(s.Jobs, r.Cost)
 	b.spend(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
 	if a := e.rec.Award(); a != nil {
-		a.Starts = append(a.Starts, KnownStart{from.At, m.Started})
+		a.Starts = append(a.Starts, KnownStart{from.At, m.Started, false})
 	}
 	if r.Paused = m.Left > 0; r.Paused {
 		if a := e.rec.Award(); a != nil {
@@ -155,7 +155,28 @@ func (b *Book) settled(from Origin, m protocol.Settled) {
 		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
 	default:
 		r.Settlement, r.Settled = from, m
-		b.site(m.Site).Paid += m.Paid
+		s := b.site(m.Site)
+		s.Paid += m.Paid
+		if !m.Part {
+			s.Settled++
+			b.forgetJobs(m.Job)
+		}
+	}
+}
+
+// cancel notes that a site was asked to stop a job. A site that is back after it was
+// declared gone is told to stop what it had: that is another run.
+func (b *Book) cancel(from Origin, to protocol.Party, m protocol.Cancel) {
+	e := b.jobs[m.Job]
+	if e == nil || e.over() {
+		return
+	}
+	a := e.rec.Award()
+	if a == nil || a.Answer != "accept" || a.Released != (Origin{}) {
+		return
+	}
+	if from.From == protocol.Desk || from.From == protocol.Coordinator && to == protocol.Agent(a.Site) && m.Epoch == a.Epoch {
+		e.rec.Stopping = from
 	}
 }
 

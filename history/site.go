@@ -31,6 +31,29 @@ type IdleGPUs struct {
 	Idle, Useless protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
 }
 
+// A LastBid is what a site said of itself with its newest bid. Values of the grid that
+// it left out are those of the bid before.
+type LastBid struct {
+	At   protocol.Time
+	Room []protocol.Room
+	Grid protocol.Outlook
+}
+
+// bid keeps what a bid says of its site.
+func (s *SiteRecord) bid(at protocol.Time, m protocol.Offer) {
+	s.answered, s.SilentRounds = true, 0
+	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Room, m.Grid.From
+	if len(m.Grid.Price) > 0 {
+		s.Bid.Grid.Price = m.Grid.Price
+	}
+	if len(m.Grid.Carbon) > 0 {
+		s.Bid.Grid.Carbon = m.Grid.Carbon
+	}
+	if len(m.Grid.PUE) > 0 {
+		s.Bid.Grid.PUE = m.Grid.PUE
+	}
+}
+
 // Heard returns when the site's agent last spoke; 0 if it never did.
 func (s *SiteRecord) Heard() protocol.Time {
 	if s == nil || len(s.Spoke) == 0 {
@@ -108,6 +131,7 @@ func (b *Book) heardFrom(m protocol.Message) {
 func (b *Book) hello(from Origin, m protocol.Hello) {
 	s := b.site(m.Site)
 	s.Pools, s.greeted, s.gone = m.Pools, from.At, false
+	s.Registered, s.answered = true, true
 	if b.cfg.Live {
 		return
 	}
@@ -116,11 +140,15 @@ func (b *Book) hello(from Origin, m protocol.Hello) {
 	}
 }
 
+// Gone reports whether an operator declared the site gone, and it has not greeted since.
+func (s *SiteRecord) Gone() bool { return s.gone }
+
 // leave notes that an operator declared the site gone. A hello with a later time
-// counts, in whichever order the two were written.
-func (s *SiteRecord) leave(at protocol.Time) {
-	if s.greeted < at {
-		s.gone = true
+// counts, in whichever order the two were written; a live view has them in order.
+// Should the site come back, it begins anew.
+func (s *SiteRecord) leave(at protocol.Time, live bool) {
+	if live || s.greeted < at {
+		s.gone, s.Drained = true, false
 	}
 	if n := len(s.Inventories); n > 0 && s.Inventories[n-1].At < at {
 		s.Inventories = append(s.Inventories, Inventory{At: at, Gone: true})

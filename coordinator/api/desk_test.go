@@ -141,6 +141,9 @@ func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
 		if code, text := w.post("/v1/jobs", "application/yaml", c.text, answer); code != c.want || !strings.Contains(text, c.state) {
 			t.Errorf("%d: %q: %d %s; want %d and %s", i, c.text, code, text, c.want, c.state)
 		}
-		w.desk.Told(nil, []protocol.Message{w.market.Say(w.now, "", protocol.Settled{Job: "train"})})
+		oslo, epoch := protocol.Agent("oslo"), uint64(i+1)
+		w.desk.Told(nil, []protocol.Message{w.market.Say(w.now, oslo, protocol.Award{Job: "train", Epoch: epoch})})
+		w.desk.Told([]protocol.Message{{At: w.now, From: oslo, Seq: epoch, To: protocol.Coordinator, Body: protocol.Done{Job: "train", Epoch: epoch}}},
+			[]protocol.Message{w.market.Say(w.now, "", protocol.Settled{Job: "train", Site: "oslo"})})
 	}
 }

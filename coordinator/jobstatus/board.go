@@ -1,15 +1,14 @@
 // Package jobstatus is what a coordinator shows of a market that goes on: how each
-// job stands, what each site offers, what the last rounds decided. It is folded
-// from what the coordinator heard and said, and forgets what is long over, so
-// that it does not grow with the age of the market. For the whole history, and
-// why, there is history.
+// job stands, what each site offers, what the last rounds decided. It is a view of a
+// live history, which forgets what is long over, so that it does not grow with the
+// age of the market.
 package jobstatus
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -56,12 +55,11 @@ type Job struct {
 	// metered, or not all of them.
 	Estimated bool `json:"estimated,omitempty"`
 
-	mark   uint64
-	lapsed *Job // as it stood when it was awarded, of a job that is held since because nobody accepted that
+	digest uint64 // of its submission
 }
 
 // Is reports whether s submits the job again.
-func (j Job) Is(s protocol.Submit) bool { return j.mark == s.Mark() }
+func (j Job) Is(s protocol.Submit) bool { return j.digest == s.Mark() }
 
 // Over reports whether the job has ended.
 func (j Job) Over() bool { return j.State == Done || j.State == Refused }
@@ -81,8 +79,6 @@ type Site struct {
 	Gone    bool            `json:"gone,omitempty"`    // an operator said that it will not come back
 	Heard   protocol.Time   `json:"heard"`             // last
 	Silent  int             `json:"silent"`            // rounds in a row that it did not answer
-
-	answered bool
 }
 
 // A Round is one auction.
@@ -98,38 +94,47 @@ type Round struct {
 	Bound   float64       `json:"bound_usd"` // no clearing of it costs less
 }
 
-// Bounds of what is kept of what is over.
-const (
-	mostEnded  = 10_000
-	mostRounds = 1_000
-)
-
 // A Board is what is shown. The zero Board is empty and ready to use.
-type Board struct {
-	jobs   map[protocol.JobID]*Job
-	ended  []protocol.JobID // oldest first
-	sites  map[string]*Site
-	rounds []Round
-	policy protocol.Policy
+type Board struct{ live *history.Book }
+
+// view returns the history that is shown.
+func (b *Board) view() *history.Book {
+	if b.live == nil {
+		b.live = history.New(history.Config{Live: true})
+	}
+	return b.live
 }
 
+// Told takes in what the coordinator heard, and what it said to that.
+func (b *Board) Told(heard, said []protocol.Message) { b.view().AddStep(heard, said) }
+
+// Add takes in what the coordinator heard or said, in order. Facts that it was
+// restored from will do as well. What is said by who may not say it is no news.
+func (b *Board) Add(m protocol.Message) { b.view().Add(m) }
+
 // Policy returns the operators' policy in force; version 0 is none.
-func (b *Board) Policy() protocol.Policy { return b.policy }
+func (b *Board) Policy() (p protocol.Policy) {
+	if all := b.view().Rules(); len(all) > 0 {
+		p = all[len(all)-1].Policy
+	}
+	return p
+}
 
 // Job returns how a job stands; false if it is not known, or was forgotten.
 func (b *Board) Job(id protocol.JobID) (Job, bool) {
-	j := b.jobs[id]
-	if j == nil {
+	r, ok := b.view().Job(id)
+	if !ok {
 		return Job{}, false
 	}
-	return *j, true
+	return jobOf(&r), true
 }
 
 // Jobs returns all jobs that are known, latest arrival first.
 func (b *Board) Jobs() []Job {
-	out := make([]Job, 0, len(b.jobs))
-	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
-		out = append(out, *b.jobs[id])
+	var out []Job
+	for _, id := range b.view().Jobs() {
+		j, _ := b.Job(id)
+		out = append(out, j)
 	}
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(y.Arrived, x.Arrived) })
 	return out
@@ -137,16 +142,31 @@ func (b *Board) Jobs() []Job {
 
 // Sites returns all sites, by name.
 func (b *Board) Sites() []Site {
-	out := make([]Site, 0, len(b.sites))
-	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
-		out = append(out, *b.sites[name])
+	placed := make(map[string]int)
+	for _, j := range b.Jobs() {
+		if j.State == Placed || j.State == Stopping {
+			placed[j.Site]++
+		}
+	}
+	var out []Site
+	for _, s := range b.view().Sites() {
+		if s.Registered {
+			x := siteOf(&s)
+			x.Placed = placed[s.Site]
+			out = append(out, x)
+		}
 	}
 	return out
 }
 
 // Rounds returns the last rounds, latest first.
 func (b *Board) Rounds() []Round {
-	out := slices.Clone(b.rounds)
-	slices.Reverse(out)
+	var out []Round
+	for _, r := range slices.Backward(b.view().Rounds()) {
+		out = append(out, Round{
+			Round: r.Round, At: r.Called.At, Jobs: r.Jobs, Offers: len(r.Offered), Awards: r.Awards, Holds: r.Holds, Refused: r.Refused,
+			Cost: r.Proof.Primal.Dollars(), Bound: r.Proof.Bound.Dollars(),
+		})
+	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -149,13 +150,13 @@ func TestWhatIsSaidByOthersOrTwiceChangesNothing(t *testing.T) {
 // that has run ten thousand.
 func TestTheBoardForgetsWhatIsLongOver(t *testing.T) {
 	b := new(Board)
-	for i := range 3 * mostEnded {
+	for i := range 3 * history.KeptEnded {
 		id := protocol.JobID(noon.Add(time.Duration(i) * time.Millisecond).String())
 		b.Add(say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: id}})(noon))
 		b.Add(say(protocol.Coordinator, "", protocol.Call{Round: uint64(i)})(noon))
 		b.Add(say(protocol.Coordinator, "submitter", protocol.Refuse{Job: id})(noon))
 	}
-	if n, r := len(b.Jobs()), len(b.Rounds()); n != mostEnded || r > mostRounds {
+	if n, r := len(b.Jobs()), len(b.Rounds()); n != history.KeptEnded || r > history.KeptRounds {
 		t.Errorf("%d jobs and %d rounds are kept", n, r)
 	}
 }

@@ -82,7 +82,7 @@ var plan = []line{
 	{"coordinator/advisor", shell, "protocol bus llm explain/format coordinator/market explain/record explain/constrained", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/faultyserver", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 
-	{"coordinator/jobstatus", pure, "protocol", "", "how a market stands, from what was said; it forgets what is over"},
+	{"coordinator/jobstatus", pure, "protocol history", "", "how a market stands, as a view of a live history"},
 	{"coordinator/api", shell, "internal/loopback internal/yamlschema protocol bus coordinator/jobstatus coordinator/policy", "", "people ask a coordinator by HTTP; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power", "", "builds and runs the parties of a site, with their journals; the caller hands in its executor and its signals"},

@@ -1,0 +1,108 @@
+package jobstatus
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// jobOf returns how a job stands by its record.
+func jobOf(r *history.JobRecord) Job {
+	j := Job{
+		ID: r.Job.ID, Tenant: r.Job.Tenant, State: Waiting, GPUs: r.Job.GPUs, Arrived: r.Job.Arrival, Deadline: r.Job.Deadline,
+		Changed: r.Submitted.At, Rounds: r.Called, digest: r.Digest,
+	}
+	if n := len(r.Awards); n > 0 {
+		j.award(r, &r.Awards[n-1])
+	}
+	if h := r.Hold; h != nil {
+		j.State, j.Changed = Waiting, h.Said.At
+		j.Until, j.Site, j.Start, j.Finish, j.Model = h.Until, h.Site, h.Start, 0, ""
+		j.Why, j.Note = string(h.Why.Code), h.Why.Note
+	}
+	if d := r.Refusal; d != nil {
+		j.State, j.Changed = Refused, d.Said.At
+		j.Why, j.Note = string(d.Why.Code), d.Why.Note
+	}
+	return j
+}
+
+// award tells what came of the newest award of a job.
+func (j *Job) award(r *history.JobRecord, a *history.Decision) {
+	o := a.Option
+	j.State, j.Changed = Awarded, a.Said.At
+	j.Site, j.Epoch, j.Model, j.Start, j.Finish = a.Site, a.Epoch, o.Model, o.Start, o.Finish
+	j.Why, j.Note = string(a.Why.Code), a.Why.Note
+	j.bill(protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
+	for _, k := range a.Starts {
+		if k.Planned {
+			j.Finish += k.Start - j.Start
+		}
+		j.Start = k.Start
+	}
+	run := r.RunOf(a)
+	switch {
+	case a.Answer == "decline":
+		j.State, j.Changed = Waiting, a.Answered.At
+		j.Why, j.Note = string(a.Declined.Code), a.Declined.Note
+		if a.Declined.Code == protocol.SiteGone {
+			j.Site = ""
+		}
+		return
+	case a.Lapsed:
+		j.State, j.Changed = Waiting, a.Released.At
+		return
+	case a.Answer == "accept", run != nil && run.Done != (history.Origin{}):
+		j.State, j.Changed = Placed, a.Answered.At
+	}
+	stopping := r.Stopping != (history.Origin{})
+	if stopping {
+		j.State = Stopping
+	}
+	if run == nil || run.Done == (history.Origin{}) {
+		return
+	}
+	j.Finish, j.Failed = run.Ended, run.Failed
+	if run.Settlement == (history.Origin{}) {
+		return
+	}
+	j.Changed = run.Settlement.At
+	if stopping {
+		j.Why, j.Note = string(protocol.Cancelled), "its site was asked to stop it"
+	}
+	if run.Paused { // what is left of it is on sale
+		j.State = Waiting
+		return
+	}
+	j.State = Done
+	j.bill(run.Settled.Counted)
+	j.Finish, j.Late, j.Estimated = run.Settled.Counted.Finish, run.Settled.Late, run.Settled.Estimated
+}
+
+func (j *Job) bill(x protocol.Bill) {
+	j.Energy, j.Carbon, j.Money = x.Energy.KWh(), x.Carbon.Kilograms(), x.Money.Dollars()
+}
+
+// siteOf returns what a site last said of itself.
+func siteOf(s *history.SiteRecord) Site {
+	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Gone: s.Gone(), Heard: s.Heard(), Silent: s.SilentRounds}
+	for _, p := range s.Pools {
+		x.GPUs += p.GPUs
+	}
+	for _, r := range s.Bid.Room {
+		if i := int(s.Bid.At.Sub(r.From) / max(r.Slot, time.Millisecond)); i >= 0 && i < len(r.Free) {
+			x.Free += float64(r.Free[i]) / 1000
+		}
+	}
+	if g := s.Bid.Grid; len(g.Price) > 0 {
+		x.Price = g.Price[0].Dollars() * 1000
+	}
+	if g := s.Bid.Grid; len(g.Carbon) > 0 {
+		x.Carbon = float64(g.Carbon[0]) / 1000
+	}
+	if g := s.Bid.Grid; len(g.PUE) > 0 {
+		x.PUE = float64(g.PUE[0]) / 1000
+	}
+	return x
+}

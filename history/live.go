@@ -1,0 +1,80 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Bounds of what a live view (Config.Live) keeps of what is over. With them its memory
+// does not grow with the age of the market; jobs that are open are all there.
+const (
+	KeptEnded  = 10_000 // jobs, the newest to end
+	KeptRounds = 1_000  // rounds, the newest
+	keptAwards = 4      // awards of one job, the newest
+)
+
+// AddStep reads one step of a coordinator: what it took in, and what it said to that. A
+// submission that it did not take is of no job: one under the id of another, or of a
+// stranger.
+func (b *Book) AddStep(heard, said []protocol.Message) {
+	for _, m := range heard {
+		if s, ok := m.Body.(protocol.Submit); !ok || tookSubmission(m.From, s.Job.ID, said) {
+			b.Add(m)
+		}
+	}
+	for _, m := range said {
+		b.Add(m)
+	}
+}
+
+// tookSubmission reports whether the coordinator answered that the job is on record.
+// One that cannot be run is on record as refused.
+func tookSubmission(from protocol.Party, id protocol.JobID, said []protocol.Message) bool {
+	return slices.ContainsFunc(said, func(m protocol.Message) bool {
+		switch body := m.Body.(type) {
+		case protocol.Confirm:
+			return m.To == from && body.Job == id && body.Code == protocol.Taken
+		case protocol.Refuse:
+			return m.To == from && body.Job == id && body.Why.Code != protocol.Duplicate
+		}
+		return false
+	})
+}
+
+// submitLive begins a job at once, for the coordinator has taken it. It may take the id
+// of one that is over, which is forgotten.
+func (b *Book) submitLive(from Origin, s protocol.Submit) {
+	id := s.Job.ID
+	if was := b.jobs[id]; was != nil {
+		if !was.over() {
+			b.repeats++
+			return
+		}
+		b.ended = slices.DeleteFunc(b.ended, func(x protocol.JobID) bool { return x == id })
+	}
+	b.begin(id, &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Mark()}})
+}
+
+// forgetJobs notes that a job is over, and forgets the one that has been over for longest.
+func (b *Book) forgetJobs(id protocol.JobID) {
+	if !b.cfg.Live {
+		return
+	}
+	b.ended = append(b.ended, id)
+	if len(b.ended) > KeptEnded {
+		delete(b.jobs, b.ended[0])
+		b.ended = b.ended[1:]
+	}
+}
+
+// forgetRounds drops the oldest tenth of the rounds where there are too many.
+func (b *Book) forgetRounds() {
+	if !b.cfg.Live || len(b.rounds) <= KeptRounds {
+		return
+	}
+	for _, c := range b.rounds[:KeptRounds/10] {
+		delete(b.calls, c.round)
+	}
+	b.rounds = append(b.rounds[:0], b.rounds[KeptRounds/10:]...)
+}
