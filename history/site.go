@@ -1,6 +1,7 @@
 package history
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -105,12 +106,11 @@ func (b *Book) Site(name string) *SiteRecord {
 
 // SiteNames returns the sites that spoke, by name.
 func (b *Book) SiteNames() (all []string) {
-	for name, s := range b.sites {
-		if len(s.Spoke) > 0 && name != "" {
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		if name != "" && len(b.sites[name].Spoke) > 0 {
 			all = append(all, name)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 

@@ -80,57 +80,5 @@ func tap(path string, filter tapFilter, in io.Reader, out, talk io.Writer) error
 func (f tapFilter) passes(m protocol.Message) bool {
 	return (len(f.kinds) == 0 || slices.Contains(f.kinds, m.Kind())) &&
 		(len(f.froms) == 0 || slices.Contains(f.froms, string(m.From))) &&
-		(len(f.jobs) == 0 || slices.ContainsFunc(f.jobs, func(id string) bool { return isAbout(m.Body, protocol.JobID(id)) }))
-}
-
-// isAbout reports whether a body says something about a job.
-func isAbout(body protocol.Body, id protocol.JobID) bool {
-	switch b := body.(type) {
-	case protocol.Submit:
-		return b.Job.ID == id
-	case protocol.Call:
-		return slices.ContainsFunc(b.Jobs, func(j protocol.Job) bool { return j.ID == id })
-	case protocol.Offer:
-		return slices.ContainsFunc(b.Jobs, func(m protocol.Menu) bool { return m.Job == id })
-	case protocol.Award:
-		return b.Job == id
-	case protocol.Hold:
-		return b.Job == id
-	case protocol.Refuse:
-		return b.Job == id
-	case protocol.Accept:
-		return b.Job == id
-	case protocol.Decline:
-		return b.Job == id
-	case protocol.Confirm:
-		return b.Job == id
-	case protocol.Cancel:
-		return b.Job == id
-	case protocol.Launch:
-		return b.Job.ID == id
-	case protocol.Started:
-		return b.Job == id
-	case protocol.Exited:
-		return b.Job == id
-	case protocol.Lost:
-		return b.Job == id
-	case protocol.Ran:
-		return b.Job.ID == id
-	case protocol.Done:
-		return b.Job == id
-	case protocol.Settled:
-		return b.Job == id
-	case protocol.Standing:
-		return b.Job == id
-	case protocol.Ask:
-		return b.Job == id
-	case protocol.Answer:
-		return b.Job == id
-	case protocol.Inventory:
-		return slices.ContainsFunc(b.Held, func(h protocol.Held) bool { return h.Launch.Job.ID == id })
-	case protocol.Brought:
-		return slices.ContainsFunc(b.Ended, func(p protocol.Past) bool { return p.Job == id }) ||
-			slices.ContainsFunc(b.Strays, func(s protocol.Stray) bool { return s.Job == id })
-	}
-	return false
+		(len(f.jobs) == 0 || slices.ContainsFunc(f.jobs, func(id string) bool { return m.IsAbout(protocol.JobID(id)) }))
 }

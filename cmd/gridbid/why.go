@@ -85,28 +85,20 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 
 func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := history.New(history.Config{})
-	type about struct {
-		job protocol.JobID
-		nth int // of the jobs of that id, from 0
-	}
-	said := make(map[uint64]about) // what each decision was on
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
 		book.Add(m)
-		if job := decides(m.Body); job != "" && m.Proper() {
-			said[m.Seq] = about{job, book.Before(job)}
-		}
 		return nil
 	}); err != nil {
 		return err
 	}
 	r, ok := book.Job(id)
-	seq, _ := record.Find(string(id), func(seq uint64) bool { return said[seq].job != "" })
-	if on, decided := said[seq]; decided {
-		if ok && on.job != id {
+	seq, _ := record.Find(string(id), func(seq uint64) bool { _, ok := book.Decision(seq); return ok })
+	if on, decided := book.Decision(seq); decided {
+		if ok && on.Job != id {
 			return bothThere(string(id))
 		}
-		if all := book.Namesakes(on.job); on.nth < len(all) {
-			id, r, ok = on.job, all[on.nth], true
+		if all := book.Namesakes(on.Job); on.Instance < len(all) {
+			id, r, ok = on.Job, all[on.Instance], true
 		}
 	}
 	if !ok {
@@ -135,19 +127,6 @@ func one(what string, log *query.Log) error {
 // bothThere asks which is meant by a name that a job and a decision have.
 func bothThere(what string) error {
 	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
-}
-
-// decides returns the job that a message decides on, or "".
-func decides(b protocol.Body) protocol.JobID {
-	switch b := b.(type) {
-	case protocol.Award:
-		return b.Job
-	case protocol.Hold:
-		return b.Job
-	case protocol.Refuse:
-		return b.Job
-	}
-	return ""
 }
 
 // decisions writes the record of one decision, or of all on a job.

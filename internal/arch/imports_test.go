@@ -39,6 +39,7 @@ func keepsPlan(plan []line, pkgs map[string]*pkg) (wrong []string) {
 		if bad := importsBothSides(p); bad != "" {
 			wrong = append(wrong, bad)
 		}
+		wrong = append(wrong, foldsTheLife(p)...)
 		if plan[i].pure {
 			wrong = append(wrong, isPure(p)...)
 		}

@@ -1,0 +1,141 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// jobLife are the message bodies that a job's life is told in. Code that tells several
+// of them apart works out, step by step, what became of a job: it folds the stream.
+var jobLife = strings.Fields("Award Hold Refuse Accept Decline Cancel Launch Started Exited Lost Done Settled")
+
+// folds are the packages that may do so, each with why. All others ask history, so
+// that a new state of a job is told in one place.
+var folds = []struct{ pkg, why string }{
+	{"protocol", "says who may send what"},
+	{"history", "is the one fold, of which job status, timeline, query engine and reports are views"},
+	{"coordinator/market", "decides, and recovers from its own facts"},
+	{"coordinator/snapshot", "compacts the facts from which a market recovers"},
+	{"explain/counterfactual", "compares what a market decides with what was decided; it keeps nothing"},
+	{"bus/telemetry", "counts and traces in both binaries, and must not share a fault with what it watches"},
+	{"lab/*", "measures and attacks the product, and must not share a fault with it"},
+	{"agents", "acts on what it is told"},
+	{"cluster-agent/*", "acts on what it is told"},
+	{"scenarios", "sums the energy that executors report, apart from the bills that are made of it"},
+	{"scenarios/sim", "acts on what it is told: a simulated cluster and submitter"},
+	{"scenarios/sim/*", "acts on what it is told: a simulated cluster and submitter"},
+	{"bus/bustest", "sends messages of any kind through a bus"},
+}
+
+// foldsTheLife complains of a package that tells the bodies of a job's life apart, and
+// may not.
+func foldsTheLife(p *pkg) (wrong []string) {
+	if slices.ContainsFunc(folds, func(f struct{ pkg, why string }) bool { return matches([]string{f.pkg}, p.name) }) {
+		return nil
+	}
+	met := make(map[string]bool)
+	look := func(e ast.Expr) {
+		if e == nil {
+			return
+		}
+		name := lifeBody(p.info.TypeOf(e))
+		if name == "" || met[name] {
+			return
+		}
+		if met[name] = true; len(met) == 2 {
+			wrong = append(wrong, fmt.Sprintf("%s: %s tells protocol.%s from other messages of a job's life; ask history what became of the job", p.at(e), p.name, name))
+		}
+	}
+	for _, f := range p.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeAssertExpr: // Type is nil in a type switch
+				look(n.Type)
+			case *ast.TypeSwitchStmt:
+				for _, clause := range n.Body.List {
+					for _, e := range clause.(*ast.CaseClause).List {
+						look(e)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return wrong
+}
+
+// lifeBody returns the name of a body of a job's life, or "".
+func lifeBody(t types.Type) string {
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"protocol" || !slices.Contains(jobLife, named.Obj().Name()) {
+		return ""
+	}
+	return named.Obj().Name()
+}
+
+// A body or a package that is renamed must be renamed here, or the rule sees nothing.
+func TestTheRuleOfOneFoldNamesWhatIsThere(t *testing.T) {
+	h, declared := theHouse(t), make(map[string]bool)
+	for _, f := range h.pkgs["protocol"].files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				declared[spec.Name.Name] = true
+			}
+			return true
+		})
+	}
+	for _, name := range jobLife {
+		if !declared[name] {
+			t.Errorf("jobLife names protocol.%s, which does not exist", name)
+		}
+	}
+	for _, f := range folds {
+		found := false
+		for name := range h.pkgs {
+			found = found || matches([]string{f.pkg}, name)
+		}
+		if !found {
+			t.Errorf("folds names %s, which does not exist", f.pkg)
+		}
+	}
+}
+
+func TestPlantedFoldsAreFound(t *testing.T) {
+	const imp = "import \"github.com/gridbid/gridbid/protocol\"\n"
+	for _, tc := range []struct{ name, pkg, code, want string }{
+		{"a view folds by a switch", "coordinator/jobstatus", imp + `func f(m protocol.Message) int {
+switch m.Body.(type) {
+case protocol.Call:
+return 0
+case protocol.Award, protocol.Settled:
+return 1
+}
+return 2
+}`, `coordinator/jobstatus/planted.go:8: coordinator/jobstatus tells protocol.Settled from other messages of a job's life; ask history what became of the job`},
+		{"a view folds by assertions", "explain/timeline", imp + `func f(m protocol.Message) bool {
+_, a := m.Body.(protocol.Award)
+_, b := m.Body.(protocol.Done)
+return a || b
+}`, `explain/timeline/planted.go:6: explain/timeline tells protocol.Done from other messages of a job's life; ask history what became of the job`},
+		{"one kind alone is looked for", "explain/timeline", imp + `func f(m protocol.Message) bool {
+_, a := m.Body.(protocol.Award)
+_, b := m.Body.(protocol.Award)
+return a || b
+}`, ``},
+		{"one who may", "bus/telemetry", imp + `func f(m protocol.Message) bool {
+_, a := m.Body.(protocol.Award)
+_, b := m.Body.(protocol.Done)
+return a || b
+}`, ``},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := strings.Join(planted(t, tc.pkg, tc.code, ""), "\n"); got != tc.want {
+				t.Errorf("said of %s:\n got %s\nwant %s", tc.pkg, got, tc.want)
+			}
+		})
+	}
+}
