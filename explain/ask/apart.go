@@ -24,7 +24,7 @@ func (l *Listener) apart(question string, r *reading, back *Back) (Query, *Back)
 		for _, t := range tokens[at : at+r.whole[at]] {
 			words = append(words, t.low)
 		}
-		if slices.Contains(phrases[strings.Join(words, " ")], "kind") || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(firm, w) }) {
+		if slices.Contains(english.phrases[strings.Join(words, " ")], "kind") || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(firm, w) }) {
 			continue
 		}
 		for n := r.whole[at]; n > 1; n-- {

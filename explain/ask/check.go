@@ -29,6 +29,7 @@ func valuesOf(field, ask string) []string {
 // A field is one field of a query that a question may take or need.
 type field struct {
 	name  string // of its JSON
+	named bool   // it says about whom or when, not what of it
 	slots []string
 	parts []string
 	set   func(Query) bool
@@ -37,34 +38,46 @@ type field struct {
 
 // fields are all that a query says besides what is asked.
 var fields = []field{
-	{"job", []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
-	{"decision", []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
-	{"site", []string{"{site}"}, []string{"site"}, func(q Query) bool { return q.Site != "" }, func(q *Query) { q.Site = "" }},
-	{"other", []string{"{other}", "{and}"}, nil, func(q Query) bool { return q.Other != "" }, func(q *Query) { q.Other = "" }},
-	{"tenant", nil, []string{"tenant"}, func(q Query) bool { return q.Tenant != "" }, func(q *Query) { q.Tenant = "" }},
-	{"policies", nil, []string{"policies"}, func(q Query) bool { return len(q.Policies) > 0 }, func(q *Query) { q.Policies = nil }},
-	{"metric", []string{"{metric}", "{bill}"}, nil, func(q Query) bool { return q.Metric != "" }, func(q *Query) { q.Metric = "" }},
-	{"by", nil, []string{"by"}, func(q Query) bool { return q.By != "" }, func(q *Query) { q.By = "" }},
-	{"pick", []string{"{pick}"}, []string{"pick"}, func(q Query) bool { return q.Pick != "" }, func(q *Query) { q.Pick = "" }},
-	{"number", []string{"{number}"}, []string{"number"}, func(q Query) bool { return q.Number != 0 }, func(q *Query) { q.Number = 0 }},
-	{"long_ns", []string{"{long}"}, nil, func(q Query) bool { return q.Long != 0 }, func(q *Query) { q.Long = 0 }},
-	{"within_ns", []string{"{ahead}"}, nil, func(q Query) bool { return q.Within != 0 }, func(q *Query) { q.Within = 0 }},
-	{"at", nil, []string{"time"}, func(q Query) bool { return q.At != 0 }, func(q *Query) { q.At = 0 }},
-	{"from", nil, []string{"time"}, func(q Query) bool { return q.From != 0 }, func(q *Query) { q.From = 0 }},
-	{"to", nil, []string{"time"}, func(q Query) bool { return q.To != 0 }, func(q *Query) { q.To = 0 }},
+	{"job", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
+	{"decision", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
+	{"site", true, []string{"{site}"}, []string{"site"}, func(q Query) bool { return q.Site != "" }, func(q *Query) { q.Site = "" }},
+	{"other", false, []string{"{other}", "{and}"}, nil, func(q Query) bool { return q.Other != "" }, func(q *Query) { q.Other = "" }},
+	{"tenant", true, nil, []string{"tenant"}, func(q Query) bool { return q.Tenant != "" }, func(q *Query) { q.Tenant = "" }},
+	{"policies", true, nil, []string{"policies"}, func(q Query) bool { return len(q.Policies) > 0 }, func(q *Query) { q.Policies = nil }},
+	{"metric", false, []string{"{metric}", "{bill}"}, nil, func(q Query) bool { return q.Metric != "" }, func(q *Query) { q.Metric = "" }},
+	{"by", false, nil, []string{"by"}, func(q Query) bool { return q.By != "" }, func(q *Query) { q.By = "" }},
+	{"pick", false, []string{"{pick}"}, []string{"pick"}, func(q Query) bool { return q.Pick != "" }, func(q *Query) { q.Pick = "" }},
+	{"number", false, []string{"{number}"}, []string{"number"}, func(q Query) bool { return q.Number != 0 }, func(q *Query) { q.Number = 0 }},
+	{"long_ns", false, []string{"{long}"}, nil, func(q Query) bool { return q.Long != 0 }, func(q *Query) { q.Long = 0 }},
+	{"within_ns", false, []string{"{ahead}"}, nil, func(q Query) bool { return q.Within != 0 }, func(q *Query) { q.Within = 0 }},
+	{"at", true, nil, []string{"time"}, func(q Query) bool { return q.At != 0 }, func(q *Query) { q.At = 0 }},
+	{"from", true, nil, []string{"time"}, func(q Query) bool { return q.From != 0 }, func(q *Query) { q.From = 0 }},
+	{"to", true, nil, []string{"time"}, func(q Query) bool { return q.To != 0 }, func(q *Query) { q.To = 0 }},
 }
 
 // takes reports whether a question has a place for a field.
-func (f form) takes(x field) bool {
+func (f question) takes(x field) bool {
 	return slices.ContainsFunc(x.slots, func(s string) bool { return strings.Contains(f.text, s) }) ||
 		slices.ContainsFunc(x.parts, func(p string) bool { return slices.Contains(strings.Fields(f.parts), p) })
 }
 
 // only returns the query without the fields that its question has no place for.
 func (q Query) only() Query {
-	f := forms[q.Ask]
+	f := english.questions[q.Ask]
 	for _, x := range fields {
 		if !f.takes(x) {
+			x.clear(&q)
+		}
+	}
+	return q
+}
+
+// onlySaid returns the query without the fields that follow from words which say
+// nothing in its question. Names and times stay: without them it would be another.
+func (q Query) onlySaid() Query {
+	f := english.questions[q.Ask]
+	for _, x := range fields {
+		if !x.named && !f.takes(x) {
 			x.clear(&q)
 		}
 	}
@@ -96,7 +109,7 @@ func (q Query) WithDefaults() Query {
 // known, a field is missing or has no place in that question, or a value is none that
 // the field may hold. A query that passes is read back from its own words.
 func (q Query) Check() error {
-	f, ok := forms[q.Ask]
+	f, ok := english.questions[q.Ask]
 	if !ok {
 		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.Clean(q.Ask))
 	}
@@ -117,7 +130,7 @@ func (q Query) Check() error {
 }
 
 // needs returns which field is missing that the words of a question have a slot for.
-func (q Query) needs(f form) error {
+func (q Query) needs(f question) error {
 	has := func(slot string) bool { return strings.Contains(f.text, slot) }
 	switch {
 	case q.Job != "" && q.Decision != 0:

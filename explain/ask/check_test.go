@@ -53,7 +53,7 @@ func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
 // takes.
 func drawQuery(t *rapid.T) (q Query) {
 	q.Ask = rapid.SampledFrom(Asks()).Draw(t, "ask")
-	f := forms[q.Ask]
+	f := english.questions[q.Ask]
 	for _, x := range fields {
 		must := len(x.slots) > 0 && strings.Contains(f.text, x.slots[0])
 		if x.name == "decision" && q.Job != "" || x.name == "at" && rapid.Bool().Draw(t, "window") || !f.takes(x) || !must && rapid.Bool().Draw(t, "without "+x.name) {

@@ -10,71 +10,66 @@ import (
 
 // A carrier is a concept that makes a question another one. Where a question has
 // it, its query has to say it too: what a rule merely puts up with must not be
-// answered as if it had not been said.
+// answered as if it had not been said. holds and lacks say what the question's entry in
+// the lexicon says of the concept.
 type carrier struct {
-	concept string
+	concept string // or several, joined by "+", that have to be there together
 	name    string
-	kept    func(q Query) bool
+	even    bool // in a word that may be read as something else
+	kept    func(q Query, holds, lacks bool) bool
 }
 
-// eachSite are asks that are answered by site where no site is named.
-var eachSite = []string{"offers", "offer-count", "unable", "intensity", "price", "greenest", "cheapest", "free", "block", "power", "report", "bid-error", "forecast-error", "silent"}
+func holding(_ Query, holds, _ bool) bool   { return holds }
+func unlacking(_ Query, _, lacks bool) bool { return !lacks }
 
-// ends are asks of what is at one end of an order.
-var ends = []string{"top", "greenest", "cheapest", "dirtiest", "policies", "differ", "block", "best-hour", "best-price", "best-start", "why-not-greenest", "why-not-cheapest", "bid-error", "no-fragments"}
+var carriers = []carrier{
+	{"bysite", "the split by site", false, func(q Query, holds, _ bool) bool { return q.By == "site" || holds && q.Site == "" }},
+	{"bytenant", "the split by tenant", false, func(q Query, holds, _ bool) bool { return q.By == "tenant" || holds }},
+	{"byhour", "the split by hour", false, func(q Query, _, _ bool) bool { return q.By == "hour" }},
+	{"byjob", "the split by job", false, holding},
+	{"most", "which is the most", false, func(q Query, holds, _ bool) bool { return q.Pick == "most" || holds }},
+	{"least", "which is the least", false, func(q Query, holds, _ bool) bool { return q.Pick == "least" || holds }},
+	{"median", "the median", false, func(q Query, _, _ bool) bool { return q.Pick == "median" }},
+	{"p95", "the 95th percentile", false, func(q Query, _, _ bool) bool { return q.Pick == "p95" }},
+	{"average", "the average", false, func(q Query, holds, _ bool) bool { return holds && q.Pick == "" }},
+	{"NUM", "the number", false, func(q Query, holds, _ bool) bool { return q.Number != 0 || holds }}, // carbon may be free
+	{"DUR", "the length of time", false, func(q Query, _, _ bool) bool { return q.Long != 0 || q.Within != 0 }},
+	{"AT", "the time", false, func(q Query, _, _ bool) bool { return timed(q) }},
+	{"WIN", "the time", false, func(q Query, _, _ bool) bool { return timed(q) }},
+	{"SITE", "the site", false, func(q Query, holds, _ bool) bool { return q.Site != "" || holds }},
+	{"TENANT", "the tenant", false, func(q Query, _, _ bool) bool { return q.Tenant != "" }},
+	{"JOB", "the job", false, func(q Query, _, _ bool) bool { return q.Job != "" }},
+	{"not", "\"not\"", false, holding},
+	{"who", "who", false, func(q Query, _, lacks bool) bool { return q.By != "" || !lacks }},
+	{"total", "a total", false, unlacking},
+	{"future", "the time to come", false, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
+	{"start", "when they started", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 }}, // jobs count where they arrived
+	{"end", "when they ended", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 }},
+	{"model", "the GPU model", true, unlacking},
+	{"price", "the price", true, unlacking},
+	{"many+jobs", "how many jobs", true, unlacking},
+	{"kwh", "kWh", true, func(q Query, _, _ bool) bool { return q.Metric != "cost" }},
+	{"bygone", "that it is over", true, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
+}
 
-// denials are asks that have a "not" in them.
-var denials = []string{"why-not", "why-not-home", "why-not-greenest", "why-not-cheapest", "held", "unable", "unbound", "day-without", "late", "silent", "stuck", "fit", "times", "overflow", "offers", "pending", "without"}
-
-// sums are asks whose answer names nobody.
-var sums = []string{"bill", "mix", "waits", "waited", "held", "times", "where", "saved"}
-
-// lists are asks that go over jobs, and by one thing at most.
-var lists = []string{"bill", "late", "waits", "top", "jobs"}
+func timed(q Query) bool {
+	return strings.Contains(english.questions[q.Ask].parts, "time")
+}
 
 // either reports whether each word that has a concept may be something else.
 func (r *reading) either(concept string) bool {
 	return !slices.ContainsFunc(r.said, func(word []string) bool { return len(word) == 1 && word[0] == concept })
 }
 
-// present are asks of what is, or was.
-var present = []string{"bill", "mix", "waits", "intensity", "price", "greenest", "cheapest", "dirtiest", "free", "block", "power", "late", "jobs", "pending", "shares", "activity"}
-
-func among(all []string) func(Query) bool {
-	return func(q Query) bool { return slices.Contains(all, q.Ask) }
-}
-
-func timed(q Query) bool {
-	return strings.Contains(forms[q.Ask].parts, "time")
-}
-
-var carriers = []carrier{
-	{"bysite", "the split by site", func(q Query) bool { return q.By == "site" || q.Site == "" && among(eachSite)(q) }},
-	{"bytenant", "the split by tenant", func(q Query) bool { return q.By == "tenant" || q.Ask == "shares" }},
-	{"byhour", "the split by hour", func(q Query) bool { return q.By == "hour" }},
-	{"byjob", "the split by job", among([]string{"top"})},
-	{"most", "which is the most", func(q Query) bool { return q.Pick == "most" || among(ends)(q) }},
-	{"least", "which is the least", func(q Query) bool { return q.Pick == "least" || among(ends)(q) && q.Ask != "top" }},
-	{"median", "the median", func(q Query) bool { return q.Pick == "median" }},
-	{"p95", "the 95th percentile", func(q Query) bool { return q.Pick == "p95" }},
-	{"average", "the average", func(q Query) bool {
-		return q.Ask == "mix" || q.Ask == "waits" && q.Pick == "" || q.Ask == "forecast-error"
-	}},
-	{"NUM", "the number", func(q Query) bool {
-		return q.Number != 0 || q.Ask == "reprice" || q.Ask == "day-carbon" // carbon may be free
-	}},
-	{"DUR", "the length of time", func(q Query) bool { return q.Long != 0 || q.Within != 0 }},
-	{"AT", "the time", timed},
-	{"WIN", "the time", timed},
-	{"SITE", "the site", func(q Query) bool { return q.Site != "" || q.Ask == "reprice" }},
-	{"TENANT", "the tenant", func(q Query) bool { return q.Tenant != "" }},
-	{"JOB", "the job", func(q Query) bool { return q.Job != "" }},
-	{"not", "\"not\"", among(denials)},
-	{"who", "who", func(q Query) bool { return q.By != "" || !slices.Contains(sums, q.Ask) }},
-	{"total", "a total", func(q Query) bool {
-		return !slices.Contains([]string{"intensity", "price", "greenest", "cheapest", "dirtiest", "top"}, q.Ask)
-	}},
-	{"future", "the time to come", func(q Query) bool { return !slices.Contains(present, q.Ask) || q.At != 0 }},
+// carries reports whether a question has the concept of a carrier in a word that a
+// rule cannot have read as something else.
+func (r *reading) carries(c carrier, f rule) bool {
+	if c.even {
+		return !slices.ContainsFunc(strings.Split(c.concept, "+"), func(part string) bool { return !r.said.has(part) })
+	}
+	return slices.ContainsFunc(r.said, func(word []string) bool {
+		return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && other != "which" && f.has(other) })
+	})
 }
 
 // lost names what a question says and its query does not.
@@ -82,47 +77,41 @@ func (r *reading) lost(f rule, q Query) (names []string) {
 	if f.may == "*" {
 		return nil
 	}
+	entry := english.questions[q.Ask]
 	for _, c := range carriers {
-		if !c.kept(q) && slices.ContainsFunc(r.said, func(word []string) bool {
-			return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && other != "which" && f.has(other) })
-		}) {
+		if !c.kept(q, slices.Contains(entry.holds, c.concept), slices.Contains(entry.lacks, c.concept)) && r.carries(c, f) {
 			names = append(names, c.name)
 		}
 	}
 	for _, noun := range []string{"sites", "tenants"} {
 		one := map[string]string{"sites": q.Site, "tenants": q.Tenant}[noun]
-		if r.said.has(noun) && one == "" && q.By+"s" != noun && slices.Contains(lists, q.Ask) && !r.either(noun) {
+		if r.said.has(noun) && one == "" && q.By+"s" != noun && slices.Contains(entry.lacks, noun) && !r.either(noun) {
 			names = append(names, "the "+noun)
 		}
 	}
 	if r.slots.Within != 0 && q.Within == 0 || q.To != 0 && q.Within != 0 {
 		names = append(names, "the length of time")
 	}
-	if q.Ask == "jobs" && q.To != 0 && (r.said.has("end") || r.said.has("start")) { // jobs count where they arrived
-		names = append(names, "when they started or ended")
-	}
-	if q.Ask == "top" && (r.said.has("wait") && q.Metric != "wait" || r.quantities() > 1) || q.Ask == "bill" && q.Pick != "" && q.Metric == "" {
+	if !q.oneQuantity(r) {
 		names = append(names, "one of the quantities")
-	}
-	if (q.Ask == "block" || q.Ask == "fit") && r.said.has("model") {
-		names = append(names, "the GPU model")
-	}
-	if q.Ask == "forecast-error" && r.said.has("price") {
-		names = append(names, "the price")
-	}
-	if q.Metric == "cost" && r.said.has("kwh") {
-		names = append(names, "kWh")
-	}
-	if q.Ask == "pending" && q.At == 0 && r.said.has("bygone") {
-		names = append(names, "that it is over")
-	}
-	if q.Ask == "bill" && q.Metric == "" && !r.joined && r.quantities() > 1 {
-		names = append(names, "one quantity for another")
 	}
 	if len(r.numbers) > 1 && !slices.Contains(names, "the number") && q.Ask != "help" {
 		names = append(names, "one of the numbers")
 	}
 	return names
+}
+
+// oneQuantity reports whether a query has each quantity that its question asks for.
+func (q Query) oneQuantity(r *reading) bool {
+	switch {
+	case !strings.Contains(english.questions[q.Ask].text, "{metric}") && !strings.Contains(english.questions[q.Ask].text, "{bill}"):
+		return true
+	case q.Metric == "":
+		return q.Pick == "" && (r.joined || r.quantities() < 2)
+	case q.Ask == "top":
+		return r.quantities() < 2 && (q.Metric == "wait" || !r.said.has("wait"))
+	}
+	return true
 }
 
 // has reports whether a rule knows a concept.

@@ -59,10 +59,6 @@ func points(question string) (p pointer, ok bool) {
 	return p, false
 }
 
-// sumsOfSome are asks in which "it" stands for something. In others it may stand
-// for nothing: when is it greenest?
-var sumsOfSome = []string{"bill", "top", "late", "waits", "jobs", "pending", "mix", "saved"}
-
 // dangling asks what a word of a question stands for, if nothing that the
 // question names can be meant. Without that word it would be another question.
 func (l *Listener) dangling(question string, q Query) *Back {
@@ -70,7 +66,7 @@ func (l *Listener) dangling(question string, q Query) *Back {
 	if !ok || q.Job != "" || q.Decision != 0 {
 		return nil
 	}
-	if (p.word == "it" || p.word == "its") && !strings.HasSuffix(strings.ToLower(p.before), " of") && !slices.Contains(sumsOfSome, q.Ask) {
+	if (p.word == "it" || p.word == "its") && !strings.HasSuffix(strings.ToLower(p.before), " of") && !english.is(q, "of-something") {
 		return nil
 	}
 	r := &reading{}

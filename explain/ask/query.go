@@ -42,7 +42,7 @@ func (q Query) target() string {
 
 // String returns the query as a question that is read as the same query.
 func (q Query) String() string {
-	form := forms[q.Ask]
+	form := english.questions[q.Ask]
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
 		"{target}", q.target(), "{site}", Quote(q.Site), "{other}", Quote(q.Other), "{tenant}", Quote(q.Tenant),
@@ -126,7 +126,7 @@ func (q Query) part(name string) string {
 
 // Quote returns a name as a question may hold it: bare if it is one plain word.
 func Quote(name string) string {
-	plain := name != "" && len(phrases[strings.ToLower(name)]) == 0
+	plain := name != "" && len(english.phrases[strings.ToLower(name)]) == 0
 	for _, c := range name {
 		plain = plain && (c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) || c == '-' || c == '_')
 	}

@@ -125,8 +125,8 @@ func (l *Listener) into(question string, r *reading) (Query, *Back) {
 // choose returns the one query that the grammar reads.
 func (l *Listener) choose(r *reading) (Query, *Back) {
 	found := best(r.said)
-	if len(found) > 1 && found[0].may == "*" {
-		found = found[:1]
+	if i := slices.IndexFunc(found, func(f rule) bool { return strings.HasPrefix(f.ask, "!") && f.may == "" }); len(found) > 1 && (i >= 0 || found[0].may == "*") {
+		found = found[max(i, 0):][:1]
 	}
 	if r.slots.Job != "" && r.slots.Decision != 0 {
 		return Query{}, unclear("One question is about a job or about a decision: name one of the two.")
@@ -137,12 +137,8 @@ func (l *Listener) choose(r *reading) (Query, *Back) {
 			return q, back
 		}
 		return Query{}, l.refuse(found[0].ask)
-	case len(found) == 1 && (found[0].ask == "day-without" || found[0].ask == "without") && (slices.Contains(facts, r.verb) || r.bare()) && !r.said.has("if"):
+	case len(found) == 1 && english.is(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(facts, r.verb) || r.bare()) && !r.said.has("if"):
 		return r.there()
-	case len(found) == 1 && (r.verb == "is" || r.verb == "was") && (r.next == "drained" || r.next == "draining"): // not what it has drained
-		return Query{}, &Back{Kind: "refused", Text: []string{"Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it."}}
-	case len(found) == 1 && found[0].ask == "bill" && r.said.has("many") && r.said.has("jobs"):
-		return Query{}, l.missing(&reading{said: r.said, slots: r.slots}) // how many kilograms, or how many jobs?
 	case len(found) == 1:
 		q := r.query(found[0])
 		if lost := r.lost(found[0], q); len(lost) > 0 {
@@ -279,7 +275,7 @@ func (r *reading) word(l *Listener, low []string, t token, at int) (int, []strin
 		r.slots.Within = units[low[1]]
 		return 2, []string{"next"}
 	}
-	most := longest
+	most := english.longest
 	if r.cut[at] > 0 {
 		most = r.cut[at] - 1
 	}
@@ -354,12 +350,12 @@ func (r *reading) span() {
 func longestPhrase(words []string, most int) (int, []string) {
 	for n := min(most, len(words)); n > 0; n-- {
 		text := strings.Join(words[:n], " ")
-		if concepts, ok := phrases[text]; ok {
+		if concepts, ok := english.phrases[text]; ok {
 			return n, concepts
 		}
 	}
 	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
-		if n, concepts := longestPhrase(parts, longest); n == len(parts) {
+		if n, concepts := longestPhrase(parts, english.longest); n == len(parts) {
 			return 1, concepts
 		}
 	}

@@ -142,8 +142,8 @@ func TestAQueryInWordsIsReadAsTheSameQuery(t *testing.T) {
 			t.Errorf("%q is read as\n %+v; want\n %+v", tc.want.String(), got, tc.want)
 		}
 	}
-	for _, r := range rules {
-		if _, ok := forms[r.ask]; !ok && !strings.HasPrefix(r.ask, "!") {
+	for _, r := range english.rules {
+		if _, ok := english.questions[r.ask]; !ok && !strings.HasPrefix(r.ask, "!") {
 			t.Errorf("rule %+v asks what has no form", r)
 		}
 	}
@@ -410,7 +410,7 @@ var questions, known = func() (all, words []string) {
 	for _, tc := range readAs {
 		all = append(all, tc.said...)
 	}
-	words = slices.Concat(slices.Sorted(maps.Keys(phrases)), slices.Sorted(maps.Keys(small)), saidOfTime, months)
+	words = slices.Concat(slices.Sorted(maps.Keys(english.phrases)), slices.Sorted(maps.Keys(small)), saidOfTime, months)
 	for unit := range maps.Keys(units) {
 		for _, n := range []string{"0", "1", "90", "700", "100000"} {
 			words = append(words, n+" "+unit, n+unit)
@@ -435,7 +435,7 @@ func FuzzRead(f *testing.F) {
 		run.Jobs = append(run.Jobs, protocol.JobID(job))
 		q, _, back := Listen(run).Read(text)
 		switch {
-		case back == nil && forms[q.Ask].text == "":
+		case back == nil && english.questions[q.Ask].text == "":
 			t.Errorf("%q is read as %+v, which has no words", text, q)
 		case back != nil && !slices.Contains([]string{"absent", "ambiguous", "unclear", "not-found", "refused"}, back.Kind):
 			t.Errorf("%q is given back as %+v", text, back)

@@ -195,6 +195,8 @@ func (l *Listener) refuse(why string) *Back {
 	switch why {
 	case "!unrecorded":
 		a.say("That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.")
+	case "!drained":
+		a.say("Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it.")
 	case "!opinion":
 		a.say("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
 	case "!beyond":

@@ -88,17 +88,15 @@ var (
 // settle sets what follows from what is asked, and drops what does not belong
 // to it, so that a query has one form.
 func (q Query) settle(mine map[string]bool, r *reading) Query {
-	switch q.Ask {
-	case "reprice": // its answer says who wins
+	switch {
+	case english.is(q, "about-the-other") && r.rejected == q.Site && q.Other != "":
+		q.Site = q.Other
+	case english.is(q, "about-the-rejected") && r.rejected != "" && r.rejected != q.Site:
+		q.Site, q.Other = r.rejected, q.Site
+	case slices.Contains(english.questions[q.Ask].holds, "SITE"): // its answer says which
 		q.Site = ""
-	case "elsewhere-at":
-		if r.rejected == q.Site && q.Other != "" {
-			q.Site = q.Other
-		}
-	case "why-not":
-		if r.rejected != "" && r.rejected != q.Site {
-			q.Site, q.Other = r.rejected, q.Site
-		}
+	}
+	switch q.Ask {
 	case "waits":
 		q.Pick = ""
 		for _, pick := range []string{"median", "p95"} {
@@ -129,29 +127,11 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 		q.Long = 0
 	}
 	q = q.WithDefaults()
-	if q.Ask != "differ" && q.Ask != "breakeven" {
-		q.Other = ""
-	}
-	if q.Ask != "bill" && q.Ask != "top" && q.Ask != "no-day-before" {
-		q.Metric = ""
-	}
-	if q.Ask != "bill" && (q.Ask != "jobs" || q.By == "hour") {
+	if english.questions[q.Ask].text != "" && q.By == "hour" && !slices.Contains(valuesOf("by", q.Ask), "hour") {
 		q.By = ""
-	}
-	if q.Ask != "bill" && q.Ask != "waits" {
-		q.Pick = ""
-	}
-	if !slices.Contains([]string{"top", "fit", "reprice", "day-carbon"}, q.Ask) {
-		q.Number = 0
-	}
-	if !strings.HasPrefix(q.Ask, "best-") && q.Ask != "forecast" {
-		q.Within = 0
-		if q.Ask != "slack" {
-			q.Long = 0
-		}
 	}
 	if q.Decision != 0 {
 		q.Job = ""
 	}
-	return q
+	return q.onlySaid()
 }

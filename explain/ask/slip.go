@@ -62,7 +62,7 @@ func near(word string) (all []string) {
 		return nil
 	}
 	var swapped []string // two letters that changed places are the likeliest slip
-	for _, known := range vocabulary {
+	for _, known := range english.vocabulary {
 		if letters(low) == letters(known) && (len(known) >= 6 || !noise(known)) && format.Edits(low, known) == 2 {
 			swapped = append(swapped, known)
 		}
@@ -80,45 +80,18 @@ func near(word string) (all []string) {
 }
 
 // noise reports whether a word says nothing by itself.
-func noise(word string) bool { return slices.Contains(phrases[word], "_") }
+func noise(word string) bool { return slices.Contains(english.phrases[word], "_") }
 
 // doubtful reports whether a word that is not known may well be meant as it
 // stands: a short one, one with a figure, or one that sets a limit.
 func doubtful(word string) bool {
 	low := strings.ToLower(word)
-	return len(low) < 4 || strings.ContainsAny(low, "0123456789") || slices.Contains(words, low)
+	return len(low) < 4 || strings.ContainsAny(low, "0123456789") || english.distinct[low]
 }
 
-// words are those of the language that look like known ones with a slip in them.
-var words = strings.Fields(`
-except expect accept besides below above under until since before after without within less lesser fewer worse
-coast coal goal cast coats taste rage stage state stall stars stare smart sort sorts short shore store stone ages
-prize pride prince praise plane plate plates plan plans planes blaze lace race pace face space trace grace
-water waiter weight eight night light might right sight tight houses horse hoses curse course source force
-lease leave leaves lead leads read reads real road roads roar tower lower poker mower sower flower powder
-lame came game fame tame blame flame frame shame chef cheat chess chest sheep cheek cheer deep jeep free tree
-trees three there their where were here hire fire wire tire hired fired wired tired mired forget forge former
-former farm form forms firm film fill full fuel feel fell fall tall call calls ball wall hall small smell
-bean beam team teams steam stream dream cream scream seam seat seats heat beat meat neat treat great grant
-plant plants grand brand stand sand hand hands band bands land lands ends bends sends tends
-rain train brain drain grain chain pain main gain again pair fair hair chair stair affair
-load loads loan moan goal coat boat float
-joke jobless robs jabs lobs mobs side sides sites sight size sizes sire wise rise
-rules ruler mules tulip rude role roles poles holes
-least beast feast east last past fast vast cast list lists mist fist twist first thirst burst
-even event events ever never every fever lever seven eleven
-second seconds third thirds fourth half halves double triple twice thrice
-older newer longer shorter bigger smaller larger higher lower later earlier faster slower cheaper costlier
-older holder folder border order orders odder
-single singles jingle mingle angle
-carton cartoon cargo care card cards cart car cars scar scars
-enemy energetic emergency synergy
-cares scores stores stories
-`)
-
-// vocabulary is every word of the lexicon that is long enough to be known by
-// its looks.
-var vocabulary = func() (all []string) {
+// longWords returns the words of phrases that are long enough to be known by their
+// looks.
+func longWords(phrases map[string][]string) (all []string) {
 	for _, text := range slices.Sorted(maps.Keys(phrases)) {
 		for word := range strings.FieldsSeq(text) {
 			if len(word) >= 4 {
@@ -128,4 +101,4 @@ var vocabulary = func() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}()
+}

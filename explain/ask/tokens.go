@@ -22,6 +22,9 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
+// fold writes "CO₂" as it is typed.
+var fold = strings.NewReplacer("₂", "2")
+
 var curly = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
 	"’", "'", "‘", "'", "“", `"`, "”", `"`)
 
@@ -162,7 +165,7 @@ func (x *index) ordinary(text string) bool {
 	low := strings.ToLower(text)
 	for w := range strings.FieldsSeq(low) {
 		w = strings.TrimSuffix(strings.TrimFunc(w, func(c rune) bool { return !inWord(c) }), "'s")
-		_, known := phrases[fold.Replace(w)]
+		_, known := english.phrases[fold.Replace(w)]
 		_, id := record.Find(w, func(uint64) bool { return false })
 		count := isNumber(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "s"), "gpu"), "-")) // "8", "8-gpu"
 		if !known && !id && !count && !temporal(w) && (w == low || len(x.names[w]) == 0) {

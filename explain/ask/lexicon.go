@@ -1,0 +1,303 @@
+package ask
+
+import (
+	_ "embed" // lexicon/en.txt
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed lexicon/en.txt
+var englishText string
+
+// english is the lexicon that questions are read by. It ships in the program and is
+// read by a test before, so a fault in it is a fault of this program.
+var english = func() *lexicon {
+	l, err := readLexicon("lexicon/en.txt", englishText)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}()
+
+// A lexicon is what the grammar knows: phrases with the concepts that they stand for,
+// and questions with the concepts that make them.
+type lexicon struct {
+	phrases    map[string][]string // concepts, by phrase
+	longest    int                 // words of the longest phrase
+	vocabulary []string            // words of phrases that are long enough to be known by their looks
+	distinct   map[string]bool     // words that look like known ones and are none
+	questions  map[string]question
+	asks       []string // names of questions, in order
+	rules      []rule
+}
+
+// A question is one that can be asked, by its entry in the lexicon.
+type question struct {
+	text  string // in words, with slots: "why {target}"
+	parts string // optional, after it: "site time"
+	holds []string
+	lacks []string
+	is    []string
+}
+
+// is reports whether the question of a query is of a kind.
+func (l *lexicon) is(q Query, kind string) bool { return slices.Contains(l.questions[q.Ask].is, kind) }
+
+// A rule says which concepts make a question. Each word of needs has to be there, one
+// of those that "|" joins; every other word of the question has to be one of may. "*"
+// allows all that is known. A refusal's ask begins with "!".
+type rule struct{ ask, needs, may string }
+
+// Names that rules use for several concepts.
+const (
+	target = "JOB|DEC"
+	about  = "SITE TENANT WIN"
+)
+
+// found are the concepts that no phrase stands for: what the reader of names, numbers
+// and times finds.
+var found = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
+
+// kinds are what a question may be besides: marks that the reader goes by.
+var kinds = strings.Fields("supposition of-something about-the-rejected about-the-other")
+
+var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill}"), strings.Fields("site tenant job by pick number policies time")
+
+// A lexiconReader reads a lexicon line by line.
+type lexiconReader struct {
+	*lexicon
+	concepts  map[string]bool
+	splitters []string
+	last      string     // the question or refusal that a line belongs to
+	later     []checking // what can be checked only when all concepts are known
+}
+
+// A checking is a list of concepts, and where it stands.
+type checking struct {
+	at       string
+	concepts []string
+}
+
+// readLexicon reads a lexicon. name is of its file, for errors, each of which has the
+// line too. A line is blank, a comment after "#", or one of
+//
+//	ignored: PHRASE, PHRASE       says nothing that changes an answer
+//	concept NAME: PHRASE, PHRASE  stand for the concept; a name may have many lines
+//	splitter: PHRASE, PHRASE      split a sum, before each noun of each split
+//	split NAME: NOUN, NOUN        a concept whose phrases are a splitter and a noun
+//	distinct: WORD WORD           look like known words with a slip, and are none
+//	question NAME: TEXT           can be asked; TEXT has slots such as {target}
+//	refusal NAME                  is understood and not answered
+//
+// and, of the question or refusal before it,
+//
+//	parts: PART PART              may follow the text, in this order
+//	rule: NEEDS / MAY             concepts that make it, and those it puts up with
+//	holds: CONCEPT CONCEPT        are answered though no field of the query says them
+//	lacks: CONCEPT CONCEPT        are not answered: with one of them it is given back
+//	is: KIND                      how the reader treats it
+//
+// TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.
+func readLexicon(name, text string) (*lexicon, error) {
+	r := &lexiconReader{
+		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), questions: make(map[string]question)},
+		concepts: make(map[string]bool),
+	}
+	for _, c := range found {
+		r.concepts[c] = true
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		at := fmt.Sprintf("%s:%d", name, n)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if strings.Join(strings.Fields(line), " ") != line {
+			return nil, fmt.Errorf("%s: one blank between words, and none before or after them", at)
+		}
+		if err := r.line(at, line); err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	return r.end(name)
+}
+
+// line reads one line.
+func (r *lexiconReader) line(at, line string) error {
+	head, value, colon := strings.Cut(line, ": ")
+	key, name, named := strings.Cut(head, " ")
+	if wants := slices.Contains([]string{"concept", "split", "question", "refusal"}, key); wants != named {
+		return fmt.Errorf("%q: want concept NAME, split NAME, question NAME or refusal NAME, and other keys without a name", head)
+	}
+	if colon == (key == "refusal") || strings.Contains(name, " ") {
+		return fmt.Errorf("%q: want KEY: VALUE, or refusal NAME", line)
+	}
+	switch key {
+	case "ignored":
+		return r.addPhrases("_", value)
+	case "concept":
+		return r.addPhrases(name, value)
+	case "splitter":
+		r.splitters = append(r.splitters, strings.Split(value, ", ")...)
+		return nil
+	case "split":
+		return r.addSplit(name, value)
+	case "distinct":
+		for w := range strings.FieldsSeq(value) {
+			r.distinct[w] = true
+		}
+		return nil
+	case "question":
+		return r.addQuestion(name, value)
+	case "refusal":
+		r.last = "!" + name
+		return nil
+	}
+	return r.lineOf(at, key, value)
+}
+
+// lineOf reads a line of the question or refusal before it.
+func (r *lexiconReader) lineOf(at, key, value string) error {
+	if r.last == "" {
+		return fmt.Errorf("%s: no question or refusal stands before it", key)
+	}
+	if key == "rule" {
+		return r.addRule(at, value)
+	}
+	q, ok := r.questions[r.last]
+	if !ok {
+		return fmt.Errorf("%s: a refusal has rules alone", key)
+	}
+	list := strings.Fields(value)
+	switch key {
+	case "parts":
+		if unknown := firstOutside(list, partNames); unknown != "" || q.parts != "" {
+			return fmt.Errorf("parts: %q: want each once, of %s", unknown, strings.Join(partNames, " "))
+		}
+		q.parts = value
+	case "is":
+		if unknown := firstOutside(list, kinds); unknown != "" {
+			return fmt.Errorf("is: %q: want one of %s", unknown, strings.Join(kinds, " "))
+		}
+		q.is = list
+	case "holds":
+		q.holds = list
+		r.later = append(r.later, checking{at, list})
+	case "lacks":
+		q.lacks = list
+		r.later = append(r.later, checking{at, strings.Split(strings.Join(list, "+"), "+")})
+	default:
+		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, distinct, question, refusal, parts, rule, holds, lacks or is", key)
+	}
+	r.questions[r.last] = q
+	return nil
+}
+
+// firstOutside returns the first of a list that is not among those that are known, or
+// stands there twice; "" if all are well.
+func firstOutside(list, known []string) string {
+	for i, x := range list {
+		if !slices.Contains(known, x) || slices.Contains(list[:i], x) {
+			return x
+		}
+	}
+	return ""
+}
+
+func (r *lexiconReader) addPhrases(concept, value string) error {
+	r.concepts[concept] = true
+	for phrase := range strings.SplitSeq(value, ", ") {
+		if err := r.addPhrase(concept, phrase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *lexiconReader) addPhrase(concept, phrase string) error {
+	switch {
+	case phrase == "" || strings.Contains(phrase, ","):
+		return fmt.Errorf("%q: want phrases with a comma and a blank between them", phrase)
+	case fold.Replace(strings.ToLower(phrase)) != phrase:
+		return fmt.Errorf("%q: want small letters", phrase)
+	case slices.Contains(r.phrases[phrase], concept):
+		return fmt.Errorf("%q stands for %s already", phrase, concept)
+	}
+	r.phrases[phrase] = append(r.phrases[phrase], concept)
+	r.longest = max(r.longest, len(strings.Fields(phrase)))
+	return nil
+}
+
+// addSplit adds the phrases of a split: "per site", "for each cluster". They are made of
+// parts since they differ in their nouns alone.
+func (r *lexiconReader) addSplit(concept, nouns string) error {
+	if len(r.splitters) == 0 {
+		return fmt.Errorf("split %s: no splitter stands before it", concept)
+	}
+	r.concepts[concept] = true
+	for noun := range strings.SplitSeq(nouns, ", ") {
+		for _, by := range r.splitters {
+			if err := r.addPhrase(concept, by+" "+noun); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *lexiconReader) addQuestion(name, text string) error {
+	if _, twice := r.questions[name]; twice {
+		return fmt.Errorf("question %s: there is one of that name", name)
+	}
+	for rest := text; ; {
+		_, slot, ok := strings.Cut(rest, "{")
+		if !ok {
+			break
+		}
+		slot, after, closed := strings.Cut(slot, "}")
+		if !closed || !slices.Contains(slotNames, "{"+slot+"}") {
+			return fmt.Errorf("question %s: slot {%s: want one of %s", name, slot, strings.Join(slotNames, " "))
+		}
+		rest = after
+	}
+	r.last = name
+	r.asks = append(r.asks, name)
+	r.questions[name] = question{text: text}
+	return nil
+}
+
+func (r *lexiconReader) addRule(at, value string) error {
+	needs, may, _ := strings.Cut(value, " / ")
+	needs, may = strings.ReplaceAll(needs, "TARGET", target), strings.ReplaceAll(may, "ABOUT", about)
+	if needs == "" || strings.Contains(may, "/") || strings.Contains(may, "|") {
+		return fmt.Errorf("rule %q: want NEEDS / MAY", value)
+	}
+	if may != "*" {
+		r.later = append(r.later, checking{at, strings.Fields(may)})
+	}
+	r.later = append(r.later, checking{at, strings.FieldsFunc(needs, func(c rune) bool { return c == ' ' || c == '|' })})
+	r.rules = append(r.rules, rule{r.last, needs, may})
+	return nil
+}
+
+// end checks what can be checked only when all lines are read.
+func (r *lexiconReader) end(name string) (*lexicon, error) {
+	for _, c := range r.later {
+		for _, concept := range c.concepts {
+			if !r.concepts[concept] {
+				return nil, fmt.Errorf("%s: %q is no concept: no phrase stands for it", c.at, concept)
+			}
+		}
+	}
+	for _, ask := range r.asks {
+		if !slices.ContainsFunc(r.rules, func(x rule) bool { return x.ask == ask }) {
+			return nil, fmt.Errorf("%s: question %s has no rule, so it is never read", name, ask)
+		}
+	}
+	slices.Sort(r.asks)
+	r.vocabulary = longWords(r.phrases)
+	return r.lexicon, nil
+}
