@@ -9,14 +9,15 @@ const (
 	maxGPU = 8000
 )
 
-// baseline is the score of slot s, which can take k, under a policy other than
-// FGD. Each product is rounded by itself, so that no processor fuses it with
-// the sum.
+// baseline returns the score of slot s, which can take k, under a policy other
+// than FGD (§8). Each product is converted to float64 by itself, so that no
+// processor fuses it with the sum and scores are the same on every machine.
 func (c *Cluster) baseline(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	switch c.cfg.Policy {
 	case BestFit:
-		// The published min-max step keeps the order and the ties of the best.
+		// The published min-max normalisation does not change which node is best
+		// or which tie, so it is left out.
 		cpu := float64(n.cpu-k.req.CPU) / maxCPU * 0.5
 		gpu := float64(n.idleMilli()-k.req.Total()) / maxGPU * 0.5
 		return percent((1 - (cpu + gpu)) * 100)
@@ -33,7 +34,7 @@ func (c *Cluster) baseline(k *class, s int) uint16 {
 	case MostAllocated:
 		return c.allocated(k, s, true)
 	}
-	return 0 // Random: all nodes are alike
+	return 0 // Random: all nodes score alike, and anyOf draws one
 }
 
 func (n *node) idleMilli() int64 {
@@ -44,8 +45,8 @@ func (n *node) idleMilli() int64 {
 	return sum
 }
 
-// percent truncates to 0..100. Nodes beyond the published sizes could leave
-// that range.
+// percent truncates x to 0..100, since nodes larger than the published ones could
+// score outside that range.
 func percent(x float64) uint16 { return uint16(min(max(x, 0), 100)) }
 
 func (c *Cluster) packing(k *class, s int) uint16 {
@@ -85,10 +86,10 @@ func (n *node) clustering(k *class) uint16 {
 	return score
 }
 
-// allocated is the mean over CPU, memory and, where GPUs are asked for, GPU of
-// what is left (or used) after the placement, in thousandths of the node's
-// capacity. A resource that the node does not have is left out, as in
-// Kubernetes.
+// allocated returns the mean over CPU, memory and, if k asks for GPUs, GPU of
+// the part left (or, with most, used) after the placement, in thousandths of
+// the node's capacity. As in Kubernetes, a resource that the node does not
+// have does not count.
 func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 	n, full := &c.nodes[s], c.capacity(s)
 	var sum, dims int64
@@ -128,10 +129,10 @@ func (c *Cluster) anyOf(k *class, skip NodeSet) int {
 		}
 		n--
 	}
-	panic("fgd: a draw among no nodes") // Invariant: best found one
+	panic("fgd: a draw among no nodes") // Invariant: best has found a slot that can take k
 }
 
-// takes says whether slot s can take k.
+// takes reports whether slot s can take k.
 func (c *Cluster) takes(k *class, s int) bool {
 	return c.heads[s].holds(k.head()) && k.fits(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.enough(k, s))
 }

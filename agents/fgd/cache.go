@@ -2,7 +2,7 @@ package fgd
 
 import "math"
 
-// kind is what a request asks of a node's devices.
+// kind is the kind of GPU demand of a request.
 type kind uint8
 
 const (
@@ -11,8 +11,8 @@ const (
 	wholes
 )
 
-// class is a request that has been asked for, with the best node for it and a
-// bound on the score of every block of nodes, as of a place in the log.
+// class caches the search for one request: the best slot and, for every block of
+// slots, an upper bound on the score, both as of a position in the change log.
 type class struct {
 	req   Request
 	kind  kind
@@ -21,23 +21,24 @@ type class struct {
 	idle  uint8 // fully idle devices that a node must have
 	any   bool  // any model will do
 	allow modelSet
-	fresh [maxShapes + 1]uint16 // scratch of refill: scores of idle nodes, plus one; 0 not yet
+	fresh [maxShapes + 1]uint16 // scratch buffer of refill: scores plus one of idle nodes by shape; 0: not computed
 
-	used   int64  // the cluster's clock when last asked
-	epoch  uint32 // of the cluster when last filled
-	cursor int    // the log is taken in up to here
-	bounds tree   // of the scores of blocks of nodes, plus one
+	used   int64  // the cluster's clock at the latest request
+	epoch  uint32 // the cluster's epoch at the latest refill
+	cursor int    // log entries before it have been applied
+	bounds tree   // upper bounds of score plus one, by block of slots
 
 	known bool   // slot and value are the best as of cursor
 	slot  int32  // the lowest of those with the highest score
 	value uint16 // its score plus one; 0 if no node can take the request
 }
 
-// maxBounds bounds the memory of the cache: blocks of all classes.
+// maxBounds bounds the memory of the cache: the number of blocks over all classes.
 const maxBounds = 64 << 20
 
-// classOf finds or makes the class of r, a checked request. A cache that is
-// full forgets the class asked for longest ago.
+// classOf returns the class of r, a checked request, and makes it if it is new.
+// When the cache is full it evicts the least recently used class. At most 4,096
+// classes are kept, because compact visits each of them.
 func (c *Cluster) classOf(r Request) *class {
 	c.clock++
 	if k, ok := c.classes[r]; ok {
@@ -71,9 +72,10 @@ func (c *Cluster) classOf(r Request) *class {
 	return k
 }
 
-// refresh brings k up to the state of the cluster. Invariant: each slot that
-// changed since k.cursor stands in the log after it; no slot that fits k scores
-// above the bound of its block.
+// refresh applies the log entries that k has not read, or rescores all slots
+// when that is cheaper. Invariant: every slot that changed since k.cursor has an
+// entry after it in the log; no slot that fits k scores above the bound of its
+// block.
 func (c *Cluster) refresh(k *class) {
 	if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) || !k.bounds.holds(len(c.heads)/block) {
 		c.refill(k)
@@ -98,13 +100,13 @@ func (c *Cluster) refresh(k *class) {
 	k.cursor = len(c.log)
 }
 
-// found is a slot that can take a class, and its score plus one.
+// found is a slot that can take a class, with its score plus one.
 type found struct {
 	slot  int32
 	value uint16
 }
 
-// offer says that slot s now has the value v for k.
+// offer records that slot s now scores v-1 for k (v is the score plus one).
 func (k *class) offer(s int32, v uint16) {
 	switch {
 	case s == k.slot && v >= k.value:
@@ -122,11 +124,12 @@ func (k *class) offer(s int32, v uint16) {
 	k.bounds.raise(int(s)/block, v)
 }
 
-// forget says that the best slot has got worse, so that another may be best.
+// forget drops the cached best slot: its score fell, so another slot may be best.
 func (k *class) forget() { k.slot, k.known = -1, false }
 
-// best finds the slot for k, brought up by refresh, and its score plus one; 0 if
-// there is none.
+// best returns the best slot for k and its score plus one; the score is 0 if no
+// slot can take k. Call refresh first. It scans only blocks whose bound may
+// still hold the best slot, and lowers bounds that turn out too high.
 func (c *Cluster) best(k *class) (slot int, value uint16) {
 	for !k.known {
 		b, bound := k.bounds.best()
@@ -140,9 +143,9 @@ func (c *Cluster) best(k *class) (slot int, value uint16) {
 	return int(k.slot), k.value
 }
 
-// visit finds the lowest slot of the highest value in a block, and the highest
-// value of the other slots, or a bound of it; -1 and 0 if no node of the block
-// can take k.
+// visit scans block b. It returns the lowest slot of the highest value and, in
+// rest, the highest value of the other slots or a bound on it; slot is -1 and
+// value 0 if no node of the block can take k.
 func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value, rest uint16) {
 	slot = -1
 	if bound == 0 {
@@ -169,7 +172,8 @@ func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value, rest ui
 	return slot, value, rest
 }
 
-// refill scores all slots.
+// refill scores all slots: after a change of target, or when the log has grown
+// so far that applying it would cost more.
 func (c *Cluster) refill(k *class) {
 	k.bounds.reset(len(c.heads) / block)
 	clear(k.fresh[:])
@@ -192,7 +196,7 @@ func (c *Cluster) refill(k *class) {
 	k.epoch, k.cursor = c.epoch, len(c.log)
 }
 
-// scoreFresh is score, remembered for idle nodes: those of one shape score alike.
+// scoreFresh is score with a cache for idle nodes: those of one shape score alike.
 func (c *Cluster) scoreFresh(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	if n.jobs > 0 || n.shape == 0 {
@@ -204,7 +208,7 @@ func (c *Cluster) scoreFresh(k *class, s int) uint16 {
 	return k.fresh[n.shape]
 }
 
-// fits says whether n has what k asks, device memory apart.
+// fits reports whether n has what k asks for; device memory is checked by score.
 func (k *class) fits(n *node) bool {
 	return k.milli <= n.maxFree && k.req.CPU <= n.cpu && k.req.Memory <= n.mem && k.idle <= n.idle &&
 		(k.any || k.allow.has(n.model))

@@ -7,27 +7,28 @@ import (
 	"slices"
 )
 
-// node is the state of one node, kept small: scoring reads little else.
+// node is the state of one node. It is kept small because scoring reads little
+// else, and a search reads many of them.
 type node struct {
 	cpu, mem int64          // left
 	useful   int64          // U, the useful part of its idle GPUs, times D
 	free     [MaxGPUs]int16 // thousandths left of each device
-	last     int32          // where the log names this node last, if it still does
+	last     int32          // index of this node's latest entry in the change log, if the log still holds it
 	jobs     int32
-	maxFree  int16 // the largest of free; -1 if the node takes nothing new
+	maxFree  int16 // the largest of free; -1 if the node accepts no new job
 	tags     uint16
-	shape    uint16 // nodes of one shape are alike when idle; 0 is a shape of its own
+	shape    uint16 // index+1 into shapes: idle nodes of one shape score alike; 0: no shape
 	model    uint8
 	gpus     uint8
-	idle     uint8 // fully idle devices
+	idle     uint8 // number of fully idle devices
 	partial  uint8 // devices neither idle nor full, as a set
 	distinct uint8 // the first device of each distinct free > 0
 	cordoned bool
 	present  bool
 }
 
-// Cluster is the state of a cluster's nodes, and decides who runs where.
-// Make one with New.
+// Cluster holds the state of a cluster's nodes and chooses where requests go.
+// Make one with [New].
 type Cluster struct {
 	cfg  Config
 	caps []Node  // by slot
@@ -38,30 +39,31 @@ type Cluster struct {
 	nodes  []node                // by slot
 	heads  []head                // by slot, up to a whole block
 	memory []int64               // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
-	tagged [][MaxGPUs + 2]uint16 // by slot, jobs by tag; nil: the policy does not ask
+	tagged [][MaxGPUs + 2]uint16 // by slot, number of jobs by size tag; nil: the policy does not use them
 	models []string
-	shapes []Node // by node.shape, less one; names left out
+	shapes []Node // by node.shape, less one; names cleared
 
 	target
 	sumU  int64 // of all present nodes
 	sumT  int64 // idle thousandths of all present nodes
 	log   []change
-	moved []int32 // scratch of compact
-	found []found // scratch of refresh
+	moved []int32 // scratch buffer of compact
+	found []found // scratch buffer of refresh
 
 	classes map[Request]*class
-	known   []*class // the same, in the order first asked
-	clock   int64    // counts uses of classes, for the least recently used
-	scored  int64    // counts nodes scored, for benchmarks
-	epoch   uint32   // of the target
+	known   []*class // the same classes, in the order of their first request
+	clock   int64    // counts uses of classes, to find the least recently used
+	scored  int64    // counts scored nodes, for benchmarks
+	epoch   uint32   // counts changes of the target; a class of an older epoch is rescored
 	rng     uint64
 
 	window window
 }
 
 // New makes a cluster of idle nodes that expects the given target. Nodes are
-// numbered from 0 in the order given. The target is used in the order given,
-// whole: see Popular. An error names the node or class that makes no sense.
+// numbered from 0 in the order given. The target is used whole and in the
+// order given: call [Popular] first to cut it. An error names the node or the
+// class that is invalid and says why.
 func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 	if cfg.Policy >= numPolicies {
 		return nil, fmt.Errorf("fgd: %v", cfg.Policy)
@@ -98,7 +100,8 @@ func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 	return c, nil
 }
 
-// ranked turns ranks into the order of nodes by rank.
+// ranked returns node indexes in ascending order of rank; rank must be a
+// permutation of 0..n-1 or nil.
 func ranked(rank []int, n int) ([]int, error) {
 	order := make([]int, n)
 	if rank == nil {
@@ -122,7 +125,7 @@ func ranked(rank []int, n int) ([]int, error) {
 	return order, nil
 }
 
-// modelIndex numbers a model.
+// modelIndex returns the index of a GPU model and adds the model if it is new.
 func (c *Cluster) modelIndex(name string) (uint8, error) {
 	for i, m := range c.models {
 		if m == name {
@@ -136,8 +139,8 @@ func (c *Cluster) modelIndex(name string) (uint8, error) {
 	return uint8(len(c.models) - 1), nil
 }
 
-// capacity is what slot s has when nothing runs there; shapes are few, and so
-// at hand.
+// capacity returns what slot s has when nothing runs there. It prefers the
+// shape, because few shapes exist and so they stay in the processor's cache.
 func (c *Cluster) capacity(s int) *Node {
 	if i := c.nodes[s].shape; i > 0 {
 		return &c.shapes[i-1]
@@ -145,7 +148,7 @@ func (c *Cluster) capacity(s int) *Node {
 	return &c.caps[s]
 }
 
-// grow appends a slot for n.
+// grow appends a slot and puts an idle n into it.
 func (c *Cluster) grow(n Node) {
 	c.caps = append(c.caps, n)
 	c.nodes = append(c.nodes, node{})
@@ -161,7 +164,8 @@ func (c *Cluster) grow(n Node) {
 	c.fill(len(c.nodes)-1, n)
 }
 
-// fill puts an idle n into slot s.
+// fill makes slot s an idle n. It keeps the slot's place in the change log and
+// its U, which touch needs to correct the sum.
 func (c *Cluster) fill(s int, n Node) {
 	c.caps[s] = n
 	m, _ := c.modelIndex(n.Model)
@@ -186,10 +190,11 @@ func (c *Cluster) fill(s int, n Node) {
 	c.touch(s)
 }
 
-// maxShapes bounds the search for a node's shape, and what a class remembers.
+// maxShapes bounds the linear search for a node's shape and the scores that a
+// class remembers by shape.
 const maxShapes = 64
 
-// shape numbers what n has, from 1; 0 once there are too many.
+// shape returns the index+1 of the shape of n, and 0 once maxShapes exist.
 func (c *Cluster) shape(n Node) uint16 {
 	n.Name = ""
 	for i, o := range c.shapes {
@@ -204,9 +209,10 @@ func (c *Cluster) shape(n Node) uint16 {
 	return uint16(len(c.shapes))
 }
 
-// AddNode adds an idle node and returns its number: the lowest of those that
-// were removed, or the next. It ranks after all others if its number is new,
-// and where the removed one did if not. An error says what is wrong with n.
+// AddNode adds an idle node and returns its number: the lowest number of a
+// removed node, or else the next new one. A node with a new number ranks after
+// all others; one with a reused number takes the rank of the removed node. The
+// error states what is wrong with n.
 func (c *Cluster) AddNode(n Node) (int, error) {
 	if err := n.check(); err != nil {
 		return 0, fmt.Errorf("fgd: %w", err)
@@ -232,8 +238,8 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 	return i, nil
 }
 
-// RemoveNode takes node i away with all that runs on it; placements on it can
-// no longer be released. A number that is not in use is ignored.
+// RemoveNode removes node i and all that runs on it; Release refuses placements
+// on it from then on. RemoveNode ignores a number that is not in use.
 func (c *Cluster) RemoveNode(i int) {
 	s, ok := c.at(i)
 	if !ok {
@@ -255,8 +261,8 @@ func (c *Cluster) RemoveNode(i int) {
 	c.gone[at] = i
 }
 
-// Cordon makes node i take nothing new, or take again. What runs there runs
-// on, and its idle GPUs count in F as before.
+// Cordon excludes node i from new placements (on true) or admits it to them
+// (on false). Running jobs stay, and the node's idle GPUs still count in F.
 func (c *Cluster) Cordon(i int, on bool) {
 	if s, ok := c.at(i); ok && c.nodes[s].cordoned != on {
 		c.nodes[s].cordoned = on
@@ -264,11 +270,11 @@ func (c *Cluster) Cordon(i int, on bool) {
 	}
 }
 
-// Len is one more than the highest node number in use or once used.
+// Len is one more than the highest node number that is or was in use.
 func (c *Cluster) Len() int { return len(c.nodes) }
 
-// Free is what is left on node i: milli-CPU, MiB, and of each device the
-// thousandths. ok is false if there is no such node.
+// Free returns what is left on node i: milli-CPU, MiB, and thousandths of each
+// device. ok is false if node i does not exist.
 func (c *Cluster) Free(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
 	s, ok := c.at(i)
 	if !ok {
@@ -278,16 +284,16 @@ func (c *Cluster) Free(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
 	return n.cpu, n.mem, n.free, true
 }
 
-// Idle is the idle thousandths of a GPU of all nodes.
+// Idle returns the idle thousandths of a GPU over all nodes.
 func (c *Cluster) Idle() int64 { return c.sumT }
 
-// Fragment is F of all nodes, exactly, as a fraction num/den in thousandths of
-// a GPU (specification §5); den is at least 1.
+// Fragment returns F over all nodes, exactly, as a fraction num/den in
+// thousandths of a GPU (specification §5); den is at least 1.
 func (c *Cluster) Fragment() (num, den int64) {
 	return c.total*c.sumT - c.sumU, max(c.total, 1)
 }
 
-// at is the slot of node i, if there is such a node.
+// at returns the slot of node i; ok is false if node i does not exist.
 func (c *Cluster) at(i int) (slot int, ok bool) {
 	if i < 0 || i >= len(c.nodes) {
 		return 0, false
@@ -303,7 +309,7 @@ func (c *Cluster) slotOf(i int) int {
 	return int(c.slot[i])
 }
 
-// number is the node number of slot s.
+// number returns the node number of slot s.
 func (c *Cluster) number(s int) int {
 	if c.id == nil {
 		return s
@@ -311,14 +317,14 @@ func (c *Cluster) number(s int) int {
 	return int(c.id[s])
 }
 
-// touch brings what is derived from slot s up to its state, and says in the
-// log that it changed.
+// touch updates all values derived from slot s and appends the slot to the
+// change log. Every change of a node's state must end with it.
 func (c *Cluster) touch(s int) {
 	c.devicesOf(s)
 	c.changed(s)
 }
 
-// devicesOf derives what scoring reads of slot s's devices.
+// devicesOf recomputes what scoring reads of the devices of slot s.
 func (c *Cluster) devicesOf(s int) {
 	n := &c.nodes[s]
 	n.maxFree, n.idle, n.partial, n.distinct = 0, 0, 0, 0
@@ -345,8 +351,8 @@ func (c *Cluster) devicesOf(s int) {
 	}
 }
 
-// changed brings U of slot s and the sum up to its state, and puts s into the
-// log.
+// changed recomputes U of slot s and corrects the cluster's sum, then appends
+// the slot to the change log.
 func (c *Cluster) changed(s int) {
 	n := &c.nodes[s]
 	c.sumU -= n.useful

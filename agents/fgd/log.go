@@ -2,40 +2,43 @@ package fgd
 
 import "math"
 
-// head is what decides about most nodes that they cannot take a request, in eight
-// bytes, so that a search reads little.
+// head is a summary of a node in eight bytes. It rules most nodes out for a
+// request, so that a search reads little memory.
 type head struct {
-	cpu     int32 // milli-CPU left, cut to 32 bits
+	cpu     int32 // milli-CPU left, at most MaxInt32
 	maxFree int16
 	idle    uint8
 	model   uint8
 }
 
-// holds says whether h has at least what want asks, models apart.
+// holds reports whether h has at least what want asks for; it ignores models.
 func (h *head) holds(want head) bool {
 	return h.maxFree >= want.maxFree && h.cpu >= want.cpu && h.idle >= want.idle
 }
 
-// head is the least that a node must have to take k.
+// head returns the least that a node must have to take k.
 func (k *class) head() head {
 	return head{cpu: int32(min(k.req.CPU, math.MaxInt32)), maxFree: k.milli, idle: k.idle}
 }
 
-// change says that a slot changed, and what it had left then.
+// change is an entry of the change log: a slot changed, and had this much left.
 type change struct {
 	slot, mem int32
 	head
 }
 
-// outdated is the maxFree of a change to a slot that has changed since.
+// outdated, as the maxFree of an entry, marks that the slot has a later entry; no
+// request fits it, so readers skip it.
 const outdated = -2
 
-// note puts slot s into the log, and makes its head that of n.
+// note appends slot s to the change log, marks its earlier entry outdated, and
+// updates the slot's head.
 func (c *Cluster) note(s int, n *node) {
 	if len(c.log) == cap(c.log) {
 		c.compact()
 	}
-	// A slot's last entry may have been dropped, and its place taken by another.
+	// compact may have dropped the slot's last entry and moved another slot's
+	// entry to its index, so compare the slot too.
 	if n.last < int32(len(c.log)) && c.log[n.last].slot == int32(s) {
 		c.log[n.last].maxFree = outdated
 	}
@@ -45,9 +48,10 @@ func (c *Cluster) note(s int, n *node) {
 	c.log = append(c.log, change{slot: int32(s), mem: int32(min(n.mem, math.MaxInt32)), head: h})
 }
 
-// compact drops from the log what all classes have read, and all but the last
-// entry of each slot. Classes that refresh would refill count as having read
-// all. What is left fills half the log at most.
+// compact drops the entries that all classes have read, and all but the last
+// entry of each slot. A class that would refill anyway is marked for refill and
+// counts as having read all. The rest fills at most half of the log; a log that
+// is fuller doubles its capacity.
 func (c *Cluster) compact() {
 	from := len(c.log)
 	for _, k := range c.known {

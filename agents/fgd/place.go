@@ -51,8 +51,8 @@ func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 	return q
 }
 
-// QuoteBatch appends to out the quote of each of rs, each as if it alone were
-// placed, and returns out.
+// QuoteBatch appends to out the quote of each of rs, each as if it were the
+// only one to be placed, and returns out.
 func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
 	for _, r := range rs {
 		out = append(out, c.Quote(r))
@@ -76,7 +76,7 @@ func (c *Cluster) choose(k *class, skip NodeSet) (slot int, score uint16, ok boo
 	return s, v - 1, true
 }
 
-// thousandths is a policy's score in thousandths of its scale.
+// thousandths converts a policy's score into thousandths of its scale.
 func (c *Cluster) thousandths(score uint16) int {
 	switch c.cfg.Policy {
 	case LeastAllocated, MostAllocated:
@@ -87,7 +87,7 @@ func (c *Cluster) thousandths(score uint16) int {
 	return int(score) * 10
 }
 
-// rounded is num/den to nearest, halves away from zero; 0 if den is 0.
+// rounded returns num/den to the nearest, halves away from zero; 0 if den is 0.
 func rounded(num, den int64) int64 {
 	switch {
 	case den == 0:
@@ -98,8 +98,9 @@ func rounded(num, den int64) int64 {
 	return (num + den/2) / den
 }
 
-// Take takes a placement that another decided. A cordon does not stop it: what
-// runs, runs. The error says what does not fit; nothing then changes.
+// Take allocates a placement that the caller decided, for example one found
+// running after a restart. A cordoned node accepts it, since the job runs there
+// already. The error states what does not fit; nothing changes in that case.
 func (c *Cluster) Take(p Placement) error {
 	p.Request = p.Request.plain()
 	r := p.Request
@@ -129,8 +130,8 @@ func (c *Cluster) Take(p Placement) error {
 	return nil
 }
 
-// Release gives back what p took. The error says what p cannot have taken;
-// nothing then changes.
+// Release frees what p allocated. The error says that the node does not hold
+// so much; nothing changes in that case.
 func (c *Cluster) Release(p Placement) error {
 	p.Request = p.Request.plain()
 	r := p.Request
@@ -153,8 +154,8 @@ func (c *Cluster) Release(p Placement) error {
 	return nil
 }
 
-// placed is the slot of p, if p can be: a node and as many of its devices as
-// its request asks.
+// placed returns the slot of p. The error says that the request is invalid, the
+// node does not exist, or the devices do not match the request and the node.
 func (c *Cluster) placed(p Placement) (slot int, err error) {
 	if err := p.Request.check(); err != nil {
 		return 0, fmt.Errorf("fgd: %w", err)
@@ -171,7 +172,7 @@ func (c *Cluster) placed(p Placement) (slot int, err error) {
 
 func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
 
-// apply takes (sign 1) or gives back (-1) p's resources on slot s.
+// apply allocates (sign 1) or frees (sign -1) the resources of p on slot s.
 func (c *Cluster) apply(s int, p Placement, sign int64) {
 	n, r := &c.nodes[s], &p.Request
 	n.cpu -= sign * r.CPU
@@ -196,8 +197,8 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	c.touch(s)
 }
 
-// tag is the size of a job as GPU clustering sees it (§8): 0 none, 1 to 8 whole
-// devices, 9 a share.
+// tag returns the size class of a job for GPU clustering (§8): 0 no GPU, 1 to 8
+// whole devices, 9 a share.
 func tag(r Request) int {
 	if r.GPUs == 1 && r.Milli < whole {
 		return MaxGPUs + 1

@@ -202,7 +202,7 @@ func (w *world) place(t *rapid.T, r Request) {
 	}
 	p, placed := w.c.Place(r)
 	if placed != ok || ok && p != q.Placement {
-		t.Fatalf("Place(%+v) = %+v, %v; want what Quote said: %+v", r, p, placed, q)
+		t.Fatalf("Place(%+v) = %+v, %v; want the placement of Quote: %+v", r, p, placed, q)
 	}
 	if ok {
 		if w.cfg.Policy == Random && !slices.ContainsFunc(w.v.nodes[p.Node].options(p.Request, w.cfg.MaxJobs), func(d Devices) bool { return d == p.Devices }) {

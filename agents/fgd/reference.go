@@ -2,10 +2,11 @@ package fgd
 
 import "math/bits"
 
-// reference is the target as the published program holds it: popularities in
-// float64, in the order of the classes. F is summed per case (§5's table) and
-// the cases added up, so that a placement that only moves classes between cases
-// may change F by a few 1e-13: enough to move a truncated score (§10.1).
+// reference is the target in the form of the published program: popularities in
+// float64, in the order of the classes. The program sums F for each case of
+// §5's table and then adds the cases, so a placement that only moves classes
+// between cases may change F by a few 1e-13, which is enough to change a
+// truncated score (§10.1).
 type reference struct {
 	classes []referenceClass
 }
@@ -31,7 +32,7 @@ func (f *reference) build(c *Cluster) {
 	}
 }
 
-// fragment is F of a node with so much CPU and so much of each device left.
+// fragment returns F of a node with that much CPU and device capacity left.
 func (f *reference) fragment(model uint8, cpu int64, free []int16) float64 {
 	var idle int64
 	for _, v := range free {
@@ -75,7 +76,7 @@ func (f *reference) fragment(model uint8, cpu int64, free []int16) float64 {
 	return q1 + q2 + q4 + xl + xr + na
 }
 
-// referenceScore is §6's score of slot s, which can take k, in floats.
+// referenceScore returns §6's score of slot s, which can take k, in floats.
 func (c *Cluster) referenceScore(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	free := n.free

@@ -2,8 +2,8 @@ package fgd
 
 import "math/bits"
 
-// score is the score for k of slot s, whose node fits, plus one; or 0 if it
-// lacks device memory.
+// score returns the score of slot s for k plus one, where the node fits k; or 0
+// if its devices lack memory. The one keeps 0 free for "cannot take k".
 func (c *Cluster) score(k *class, s int) uint16 {
 	c.scored++
 	if k.req.GPUMemory > 0 && !c.enough(k, s) {
@@ -19,14 +19,14 @@ func (c *Cluster) score(k *class, s int) uint16 {
 	return 1 + c.baseline(k, s)
 }
 
-// FGDTight's scores have the published one above, and below it how little GPU
-// is idle.
+// FGDTight's scores hold the published score in the high bits and the lack of
+// idle GPU in the low ones, so that comparing numbers breaks ties.
 const (
 	tieBits = 8
 	tieMask = 1<<tieBits - 1
 )
 
-// gradient is the published score of slot s for k.
+// gradient returns the published FGD score of slot s for k.
 func (c *Cluster) gradient(k *class, s int) uint16 {
 	switch {
 	case c.cfg.Reference > 0:
@@ -37,8 +37,9 @@ func (c *Cluster) gradient(k *class, s int) uint16 {
 	return c.steps.score(c.wholeDelta(k, s))
 }
 
-// shareBest is the highest shareDelta of the devices of slot s that can take
-// share k. Of devices with as much left only the first is tried.
+// shareBest returns the highest shareDelta over the devices of slot s that can
+// take share k. Devices with equal free parts give equal deltas, so it tries
+// only the first of each; with device memory they may differ, so it tries all.
 func (c *Cluster) shareBest(k *class, s int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
@@ -66,11 +67,11 @@ func (c *Cluster) shareBest(k *class, s int) int64 {
 	return best + t.usefulAt(n, b) - n.useful + t.total*int64(k.milli)
 }
 
-// minDelta is below every D*delta, and far from overflow.
+// minDelta is below every D*delta, and far enough from overflow to add to.
 const minDelta = -1 << 60
 
-// shareDelta is D times the fall of F, §6's delta, if share k goes to device i
-// of slot s.
+// shareDelta returns D times the decrease of F, the delta of §6, if share k goes
+// to device i of slot s.
 func (c *Cluster) shareDelta(k *class, s, i int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
@@ -87,7 +88,7 @@ func (c *Cluster) shareDelta(k *class, s, i int) int64 {
 	return u - n.useful + t.total*int64(k.milli)
 }
 
-// wholeDelta is shareDelta for requests of whole devices or of none.
+// wholeDelta is shareDelta for requests of whole devices or of no device.
 func (c *Cluster) wholeDelta(k *class, s int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
@@ -102,7 +103,7 @@ func (c *Cluster) wholeDelta(k *class, s int) int64 {
 	return u - taken*t.weight[(at+1)*t.levels-1] + multi[n.idle-k.gpus] - multi[n.idle] + t.total*taken
 }
 
-// delta is D times the fall of F for k on the given devices of slot s.
+// delta returns D times the decrease of F for k on the given devices of slot s.
 func (c *Cluster) delta(k *class, s int, d Devices) int64 {
 	if k.kind == share {
 		return c.shareDelta(k, s, bits.TrailingZeros8(uint8(d)))
@@ -110,7 +111,7 @@ func (c *Cluster) delta(k *class, s int, d Devices) int64 {
 	return c.wholeDelta(k, s)
 }
 
-// candidates are the devices of slot s that can serve one device of k.
+// candidates returns the devices of slot s that can serve one device of k.
 func (c *Cluster) candidates(k *class, s int) (d Devices) {
 	n := &c.nodes[s]
 	for i, f := range n.free[:n.gpus] {
@@ -121,18 +122,18 @@ func (c *Cluster) candidates(k *class, s int) (d Devices) {
 	return d
 }
 
-// enough says whether slot s has enough devices for k, their memory included.
+// enough reports whether slot s has enough devices for k, device memory included.
 func (c *Cluster) enough(k *class, s int) bool {
 	return c.candidates(k, s).Count() >= int(k.gpus)
 }
 
-// hasMemory says whether device i of slot s has need MiB left, or does not
-// model its memory.
+// hasMemory reports whether device i of slot s has need MiB left, or its node
+// does not model device memory.
 func (c *Cluster) hasMemory(s, i int, need int64) bool {
 	return need == 0 || c.capacity(s).GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
 }
 
-// devices chooses the devices that k takes on slot s, which can take it (§7).
+// devices chooses the devices for k on slot s, which can take it (§7).
 func (c *Cluster) devices(k *class, s int) (d Devices) {
 	switch k.kind {
 	case cpuOnly:
@@ -160,7 +161,7 @@ func (c *Cluster) devices(k *class, s int) (d Devices) {
 	return c.tightest(s, can)
 }
 
-// gradientDevice is the first of can whose truncated score is the highest.
+// gradientDevice returns the first of can whose truncated score is the highest.
 func (c *Cluster) gradientDevice(k *class, s int, can Devices) (d Devices) {
 	best := -1
 	for ; can != 0; can &= can - 1 {
@@ -172,7 +173,8 @@ func (c *Cluster) gradientDevice(k *class, s int, can Devices) (d Devices) {
 	return d
 }
 
-// tightest is the device of can with the least left, the lowest index of those.
+// tightest returns the device of can with the least left; ties go to the lowest
+// index.
 func (c *Cluster) tightest(s int, can Devices) (d Devices) {
 	var least int16 = whole + 1
 	for ; can != 0; can &= can - 1 {
@@ -184,8 +186,8 @@ func (c *Cluster) tightest(s int, can Devices) (d Devices) {
 	return d
 }
 
-// random draws below n > 0 (splitmix64; the bias of the remainder is below
-// n/2^64).
+// random returns a number below n > 0 (splitmix64; the bias of the remainder is
+// below n/2^64).
 func (c *Cluster) random(n uint64) uint64 {
 	c.rng += 0x9e3779b97f4a7c15
 	z := c.rng

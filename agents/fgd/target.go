@@ -17,7 +17,7 @@ type modelSet [maxModels / 64]uint64
 
 func (m *modelSet) has(i uint8) bool { return m[i>>6]>>(i&63)&1 == 1 }
 
-// allowed is the set of models that spec names; all, if it names none.
+// allowed returns the set of models that spec names; all models if spec is "".
 func (c *Cluster) allowed(spec string) (set modelSet) {
 	if spec == "" {
 		for i := range set {
@@ -35,17 +35,17 @@ func (c *Cluster) allowed(spec string) (set modelSet) {
 	return set
 }
 
-// A Class is a kind of request in the target workload, and how often it comes
+// A Class is a kind of request in the target workload and its frequency
 // (specification §3). Memory plays no role in F.
 type Class struct {
 	Request
 	Count int64 // > 0
 }
 
-// Popular keeps the most popular classes: the shortest prefix, by count and
-// then the larger CPU, Milli, GPUs and Models, whose counts make up percent of
-// all (§3; the published runs have 95). Classes that differ only in what F does
-// not see are one.
+// Popular returns the most popular classes: the shortest prefix, by count and
+// then by larger CPU, Milli, GPUs and Models, whose counts make up percent of
+// the total (§3; the published runs use 95). It merges classes that differ only
+// in host or device memory, which F does not see.
 func Popular(classes []Class, percent int) []Class {
 	var out []Class
 	seen := map[Request]int{}
@@ -76,22 +76,22 @@ func Popular(classes []Class, percent int) []Class {
 	return out
 }
 
-// target is the workload to expect, as tables. A node's useful idle GPU, times
-// the total count D, is
+// target is the target workload as lookup tables. The useful idle GPU of a node,
+// times the total count D, is
 //
 //	U = sum over devices of free * weight[model][bucket(cpu)][level(free)]
 //	    + multi[model][bucket(cpu)][idle devices]
 //
-// where weight counts the one-GPU classes that fit so much CPU and so much of a
-// device, and multi those of several devices (specification §5).
+// where weight counts the one-GPU classes that fit that much CPU and that much
+// of a device, and multi those of several devices (specification §5).
 type target struct {
 	classes []Class
 	total   int64 // D, the sum of counts
 
-	cpus    []int64 // the classes' distinct CPU values, ascending
-	buckets int     // len(cpus)+1; bucket b holds the nodes with cpus[:b] <= cpu
-	hint    []uint16
-	shift   uint
+	cpus    []int64  // the classes' distinct CPU values, ascending
+	buckets int      // len(cpus)+1; bucket b holds the nodes with cpus[:b] <= cpu
+	hint    []uint16 // first guess of bucketOf, by cpu>>shift
+	shift   uint     // chosen so that hint has at most 1,024 entries
 
 	levels  int // distinct Milli values of one-GPU classes, plus one
 	level   [whole + 1]uint16
@@ -103,7 +103,8 @@ type target struct {
 	exact reference
 }
 
-// aim checks a target and makes its tables.
+// aim checks a target and builds its tables. Counts add up to at most 1<<32, so
+// that no product of a count and a node's thousandths overflows.
 func (c *Cluster) aim(classes []Class) error {
 	var total int64
 	for _, k := range classes {
@@ -153,7 +154,7 @@ func (c *Cluster) cpuBuckets() {
 	}
 }
 
-// bucketOf is the number of distinct class CPU values that fit into cpu >= 0.
+// bucketOf returns the number of distinct class CPU values that fit into cpu >= 0.
 func (t *target) bucketOf(cpu int64) int {
 	i := cpu >> t.shift
 	if i >= int64(len(t.hint)) {
@@ -166,7 +167,7 @@ func (t *target) bucketOf(cpu int64) int {
 	return b
 }
 
-// tables counts, for each model, bucket and level, the classes that fit.
+// tables counts, for each model, CPU bucket and level, the classes that fit.
 func (c *Cluster) tables() {
 	t := &c.target
 	var millis []int64
@@ -215,9 +216,10 @@ func (c *Cluster) tables() {
 	}
 }
 
-// above adds to each cell of a table with so many columns what stands before it in
-// its row and in the rows before: what fits into less fits into more. A pass for each
-// class would take seconds where no two jobs are alike.
+// above turns a table of counts into cumulative counts: it adds to each cell the
+// cells before it in its row and in earlier rows, because a class that fits into
+// less fits into more. One pass for each class instead would take seconds where
+// no two jobs are alike.
 func above(table []int64, columns int) {
 	for i := range table {
 		if i%columns > 0 {
@@ -229,8 +231,8 @@ func above(table []int64, columns int) {
 	}
 }
 
-// retarget changes what the cluster expects, and so F of every node and every
-// score. The classes have been checked.
+// retarget replaces the target, and with it F of every node and every score.
+// The caller has checked the classes. The new epoch makes every class rescore.
 func (c *Cluster) retarget(classes []Class) {
 	if err := c.aim(classes); err != nil {
 		panic(err) // Invariant: only checked requests get here.
@@ -247,7 +249,7 @@ func (c *Cluster) retarget(classes []Class) {
 	c.epoch++
 }
 
-// usefulAt is U of n, were its CPU in bucket b.
+// usefulAt returns U of n as if its CPU were in bucket b.
 func (t *target) usefulAt(n *node, b int) int64 {
 	at := int(n.model)*t.buckets + b
 	w := t.weight[at*t.levels : (at+1)*t.levels]
@@ -259,15 +261,16 @@ func (t *target) usefulAt(n *node, b int) int64 {
 	return u
 }
 
-// steps turns a change of F into the published score: trunc of 100 times the
-// sigmoid of delta, a hundred steps of which a table finds the right one.
+// steps converts a change of F into the published score, trunc(100*sigmoid), by
+// a table of its hundred steps: integers, so that scores are exact and fast.
 type steps struct {
 	at    [101]int64 // at[k] is the least x = D*delta that scores k
 	guess []uint8    // of a stretch of 1<<shift, the score at its start
 	shift uint
 }
 
-// sigmoidScore is §6 in floats, in the published order of operations.
+// sigmoidScore computes the score of §6 in floats, in the published order of
+// operations.
 func sigmoidScore(delta float64) int {
 	return int(1 / (1 + math.Exp(-delta/1000)) * 100)
 }
@@ -284,7 +287,7 @@ func (s *steps) build(total int64) {
 		}
 		s.at[k] = x
 	}
-	s.at[0], s.at[100] = math.MinInt64, math.MaxInt64 // 100 takes 36 GPUs
+	s.at[0], s.at[100] = math.MinInt64, math.MaxInt64 // a score of 100 would take a delta of 36 GPUs
 	s.shift = 0
 	for int64(2)<<s.shift <= 40*max(total, 1) { // steps are at least 40 apart
 		s.shift++
@@ -299,7 +302,7 @@ func (s *steps) build(total int64) {
 	}
 }
 
-// score is the published score of a node whose F falls by x/D.
+// score returns the published score of a node whose F falls by x/D.
 func (s *steps) score(x int64) uint16 {
 	if x < s.at[1] {
 		return 0

@@ -2,19 +2,20 @@ package fgd
 
 import "math/bits"
 
-// block is the number of slots that share a bound.
+// block is the number of slots that share one bound.
 const block = 32
 
 const (
-	lanes = 4 // of a word, each a bound
+	lanes = 4 // bounds in one 64-bit word
 	ones  = 0x0001_0001_0001_0001
 	highs = 0x8000_8000_8000_8000
 	fan   = 32 // entries under one of the level above: one cache line
 )
 
-// tree holds an upper bound for each block of slots, and finds the lowest block
-// of the highest bound. mid is the highest of 32 of them and top of 32 such, or
-// more: they are lowered only when a search is misled by them.
+// tree holds an upper bound for each block of slots and finds the lowest block
+// with the highest bound. mid bounds the highest of 32 leaves, and top the
+// highest of 32 mids. Both may be too high: lowering a leaf leaves them as they
+// are, and best corrects them when they mislead its search.
 type tree struct {
 	leaf []uint64 // four bounds to a word
 	mid  []uint64 // four to a word
@@ -29,7 +30,7 @@ func (t *tree) reset(n int) {
 	t.top = zeroed(t.top, groups)
 }
 
-// holds says whether there is room for n blocks.
+// holds reports whether the tree has room for n blocks.
 func (t *tree) holds(n int) bool { return n <= len(t.leaf)*lanes }
 
 func zeroed[T uint16 | uint64](s []T, n int) []T {
@@ -55,10 +56,11 @@ func (t *tree) raise(b int, v uint16) {
 	}
 }
 
-// lower makes the bound of block b v, which is not more.
+// lower sets the bound of block b to v, which must not be above it.
 func (t *tree) lower(b int, v uint16) { put(t.leaf, b, v) }
 
-// best is the lowest block of those with the highest bound, and that.
+// best returns the lowest of the blocks with the highest bound, and that bound;
+// the bound is 0 if all are.
 func (t *tree) best() (b int, bound uint16) {
 	for {
 		g, v := 0, t.top[0]
@@ -93,8 +95,9 @@ func put(w []uint64, i int, v uint16) {
 	w[i/lanes] = w[i/lanes]&^(0xffff<<sh) | uint64(v)<<sh
 }
 
-// find is the first lane that holds v, or -1. The lowest zero lane of a word is
-// found exactly; only lanes above it may be taken for zero wrongly.
+// find returns the first lane that holds v, or -1. The subtraction detects the
+// lowest zero lane of a word exactly; its borrow can only mark lanes above that
+// one by mistake, which TrailingZeros does not see.
 func find(w []uint64, v uint16) int {
 	want := uint64(v) * ones
 	for i, x := range w {
@@ -108,7 +111,7 @@ func find(w []uint64, v uint16) int {
 
 func highest(w []uint64) uint16 {
 	var m uint64
-	for _, x := range w { // lanes below 1<<15, so each compares by itself
+	for _, x := range w { // Invariant: lanes are below 1<<15, so the high bit of each takes the borrow of its own comparison
 		larger := ((x | highs) - m) & highs >> 15 * 0xffff
 		m = x&larger | m&^larger
 	}

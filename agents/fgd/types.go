@@ -6,33 +6,36 @@ import (
 	"math/bits"
 )
 
-// MaxGPUs is the most devices that one node may have (specification §1).
+// MaxGPUs is the largest number of devices of one node (specification §1). A
+// Devices set has one bit for each.
 const MaxGPUs = 8
 
 // whole is one device, in thousandths.
 const whole = 1000
 
-// A Request is what one job asks of one node (specification §1, §4).
+// A Request is what one job asks for on one node (specification §1, §4).
 type Request struct {
 	CPU    int64 // milli-CPU, >= 0
 	Memory int64 // MiB of host memory, >= 0
 	GPUs   int   // devices, 0 to MaxGPUs; 0 is CPU-only, and the fields below are ignored
 	Milli  int64 // thousandths of each device: 1000 whole; less is a share, and then GPUs is 1
-	// GPUMemory is the MiB that the job needs of each device; 0 is not
-	// constrained. Nodes that do not model device memory take any.
+	// GPUMemory is the MiB that the job needs on each device; 0 means no
+	// constraint. A node that does not model device memory accepts any value.
 	GPUMemory int64
-	// Models names the models that will do, "A|B" any of them, exactly as
-	// nodes spell them. "" is any.
+	// Models lists the acceptable GPU models, separated by "|" and spelled
+	// exactly as nodes spell them. "" accepts any model.
 	Models string
 }
 
-// Total is the thousandths of a GPU that r takes in all.
+// Total returns the thousandths of a GPU that r takes over all its devices.
 func (r Request) Total() int64 { return int64(r.GPUs) * r.Milli }
 
-// most is the largest amount of CPU or memory, so that no sum overflows.
+// most bounds an amount of CPU or memory, so that sums over a cluster fit into
+// an int64.
 const most = 1 << 48
 
-// plain clears what a CPU-only request does not mean.
+// plain clears the GPU fields of a CPU-only request, so that equal requests
+// compare equal and share one class.
 func (r Request) plain() Request {
 	if r.GPUs == 0 {
 		return Request{CPU: r.CPU, Memory: r.Memory}
@@ -40,7 +43,7 @@ func (r Request) plain() Request {
 	return r
 }
 
-// check says what is wrong with r, or nil.
+// check returns an error that states what is wrong with r, or nil.
 func (r Request) check() error {
 	switch {
 	case r.CPU < 0 || r.Memory < 0 || r.GPUMemory < 0:
@@ -57,14 +60,14 @@ func (r Request) check() error {
 	return nil
 }
 
-// A Node is what a node has when nothing runs on it.
+// A Node is the capacity of a node: what it has when nothing runs on it.
 type Node struct {
-	Name      string // for people; the package goes by index
+	Name      string // for error texts only; the package addresses nodes by number
 	CPU       int64  // milli-CPU
 	Memory    int64  // MiB of host memory
 	GPUs      int    // devices, 0 to MaxGPUs
 	Model     string // of all its devices; "" matches only requests for any model
-	GPUMemory int64  // MiB of each device; 0 is not modelled
+	GPUMemory int64  // MiB of each device; 0: the node does not model device memory
 }
 
 func (n Node) check() error {
@@ -85,35 +88,36 @@ type Devices uint8
 // Count is the number of devices in d.
 func (d Devices) Count() int { return bits.OnesCount8(uint8(d)) }
 
-// Has says whether device i is in d.
+// Has reports whether d contains device i.
 func (d Devices) Has(i int) bool { return i >= 0 && i < MaxGPUs && d>>i&1 == 1 }
 
-// A Placement is a request and where it runs.
+// A Placement is a request and the devices that serve it.
 type Placement struct {
-	Node    int // as numbered by New and AddNode
+	Node    int // node number, as New and AddNode assign it
 	Devices Devices
 	Request Request
 }
 
-// A Quote is a hypothetical placement.
+// A Quote is a hypothetical placement: where a request would go.
 type Quote struct {
 	Placement
-	// Fits is false when no node can take the request; the rest is then
-	// without meaning.
+	// Fits is false when no node can take the request; the other fields then
+	// have no meaning.
 	Fits bool
-	// DeltaF is F after less F before, in thousandths of a GPU, rounded to
-	// nearest; negative is a credit: the job fills a gap (METHOD section 2).
+	// DeltaF is F after the placement minus F before it, in thousandths of a
+	// GPU, rounded to the nearest; negative: the job fills a gap (docs/method.md,
+	// section 2).
 	DeltaF int64
-	// Score is the node's, as the policy scored it, in thousandths: 500 is an
-	// FGD score of 50, which is ΔF = 0.
+	// Score is the score that the policy gave the node, in thousandths of its
+	// scale: 500 is an FGD score of 50, which means ΔF = 0.
 	Score int
 }
 
-// A Policy chooses the node, and of a shared node the device.
+// A Policy chooses the node and, when a share goes to a node, the device.
 type Policy uint8
 
-// The policies. All give equal scores to the lowest rank, and whole devices
-// lowest index first.
+// The policies. Each gives equal scores to the node of lowest rank, and takes
+// whole devices in ascending order of index.
 const (
 	FGD            Policy = iota // §6: the published policy
 	BestFit                      // §8: least left, CPU and GPU by halves
@@ -134,7 +138,7 @@ var policyNames = [numPolicies]string{
 	FGDTight: "fgd-tight",
 }
 
-// String is the name that ParsePolicy reads.
+// String returns the name that [ParsePolicy] reads.
 func (p Policy) String() string {
 	if p < numPolicies {
 		return policyNames[p]
@@ -142,7 +146,7 @@ func (p Policy) String() string {
 	return fmt.Sprintf("policy(%d)", uint8(p))
 }
 
-// Policies is all policies.
+// Policies returns all policies in ascending order.
 func Policies() []Policy {
 	out := make([]Policy, numPolicies)
 	for p := range out {
@@ -151,7 +155,8 @@ func Policies() []Policy {
 	return out
 }
 
-// ParsePolicy reads a policy's name, as String writes it.
+// ParsePolicy returns the policy of a name as [Policy.String] writes it. The
+// error lists the names that exist.
 func ParsePolicy(name string) (Policy, error) {
 	for p, n := range policyNames {
 		if n == name {
@@ -161,26 +166,26 @@ func ParsePolicy(name string) (Policy, error) {
 	return 0, fmt.Errorf("fgd: no policy is named %q; there are %q", name, policyNames)
 }
 
-// Config is how a cluster decides. The zero value is the published policy,
-// ties to the node named first, and a target that stays as given.
+// Config sets how a cluster decides. The zero value is the published policy
+// with ties broken by node order and a fixed target.
 type Config struct {
 	Policy Policy
-	// Rank[i] is the place of node i among nodes of equal score, lowest
-	// first; a permutation. nil is the order of the nodes.
+	// Rank[i] is the position of node i among nodes of equal score, lowest
+	// first. It must be a permutation; nil means the order of the nodes.
 	Rank []int
-	// MaxJobs is the most jobs that one node runs; 0 is no limit. The
-	// published runs have 1001 (§4).
+	// MaxJobs is the largest number of jobs on one node; 0 is no limit. The
+	// published runs use 1001 (§4).
 	MaxJobs int
-	// Seed starts Random's draws.
+	// Seed is the start of the pseudo-random sequence of policy Random.
 	Seed uint64
 	// Reference above 0 makes FGD sum floats in the published order, rounding
-	// noise included (§10.1); it is the number of requests that the target was
-	// cut from, by which the published program divides first. Slower; for
-	// parity only.
+	// noise included (§10.1). Its value is the number of requests that the
+	// target was cut from, because the published program divides by it first.
+	// It is slower; use it only to compare with the published program.
 	Reference int64
 	// Window is the number of latest arrivals that make up the target, and
-	// Refresh the number of arrivals after which the target that decides is
-	// brought up to them. Window 0 keeps the target as given; Refresh 0 is a
-	// sixteenth of Window, at least 1.
+	// Refresh the number of arrivals between two updates of the target. Window
+	// 0 keeps the target as given to New; Refresh 0 is a sixteenth of Window,
+	// at least 1.
 	Window, Refresh int
 }

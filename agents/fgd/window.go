@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// popularPercent is the share of arrivals that a target from a window covers,
-// as in the published runs (§3).
+// popularPercent is the share of arrivals that a target made from a window
+// covers, in percent, as in the published runs (§3).
 const popularPercent = 95
 
-// window counts the latest arrivals.
+// window counts the latest arrivals by kind of request.
 type window struct {
-	ring  []int32 // what arrived, as indexes of kinds
-	at    int     // the next to be overwritten, once the ring is full
-	kinds []Class // a Count of 0 is free
+	ring  []int32 // the arrivals, as indexes of kinds
+	at    int     // index of the oldest arrival, overwritten next, once the ring is full
+	kinds []Class // Count 0: the index is unused and in spare
 	index map[Request]int32
 	spare []int32
-	since int // arrivals since the target was brought up
+	since int // arrivals since the latest update of the target
 	every int
 }
 
-// start fills the window with the given target, as if its classes had arrived
-// in their proportions and evenly mixed.
+// start fills the window with the given target, as if its classes had arrived in
+// their proportions and evenly mixed, so that early updates move it gradually.
 func (w *window) start(cfg Config, classes []Class) {
 	if cfg.Window == 0 {
 		return
@@ -59,14 +59,14 @@ func (w *window) start(cfg Config, classes []Class) {
 	}
 }
 
-// seen is the part of a request that a class of the target is made of (§3).
+// seen returns r reduced to the fields that a class of the target has (§3).
 func seen(r Request) Request {
 	r = r.plain()
 	r.Memory, r.GPUMemory = 0, 0
 	return r
 }
 
-// kind finds or makes the index of r.
+// kind returns the index of r in kinds, and adds r if it is new.
 func (w *window) kind(r Request) int32 {
 	i, ok := w.index[r]
 	if ok {
@@ -83,7 +83,7 @@ func (w *window) kind(r Request) int32 {
 	return i
 }
 
-// push counts an arrival, and forgets the one that leaves the window.
+// push counts an arrival, and uncounts the one that leaves the window.
 func (w *window) push(i int32) {
 	w.kinds[i].Count++
 	if len(w.ring) < cap(w.ring) {
@@ -99,11 +99,11 @@ func (w *window) push(i int32) {
 	}
 }
 
-// Observe counts an arrival, placed or not, into the window that makes the
-// target; see Config.Window. Without a window, or for a request that makes no
-// sense, it does nothing. An arrival costs a few nanoseconds; the one in
-// Config.Refresh that moves the target costs a pass over all nodes, and the
-// next decision of each class another.
+// Observe counts an arrival, placed or not, in the window that makes the target;
+// see Config.Window. It does nothing without a window or for an invalid request.
+// An arrival costs a few nanoseconds. Once every Config.Refresh arrivals Observe
+// also updates the target: a pass over all nodes now, and another for each
+// class at its next decision.
 func (c *Cluster) Observe(r Request) {
 	w := &c.window
 	if w.index == nil || r.check() != nil {
@@ -123,5 +123,5 @@ func (c *Cluster) Observe(r Request) {
 	c.retarget(Popular(live, popularPercent))
 }
 
-// Target is the workload that F is measured against now.
+// Target returns a copy of the target workload that F is measured against now.
 func (c *Cluster) Target() []Class { return slices.Clone(c.target.classes) }
