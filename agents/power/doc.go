@@ -1,21 +1,25 @@
-// Package power knows what GPUs and their hosts draw, and what a power cap
-// does to a job: it runs slower, and costs less energy per unit of work.
+// Package power models the power draw of GPUs and of the hosts they sit in, and
+// the effect of a power cap on a job: it runs slower and takes less energy per
+// unit of work.
 //
-// A [Table] has one [GPU] for each model. A GPU offers [Choice]s: no cap
-// first, then the caps that were measured and that save something. A Choice
-// is all that a bid needs: how fast the job runs on the reference clock (a
-// V100 without a cap is 1000), and what each device draws meanwhile.
+// A [Table] has one [GPU] for each model. A GPU offers [Choice]s: without a cap
+// first, then the measured caps that save energy. A Choice holds all that a
+// bid needs: the speed of the job relative to the reference clock (a V100
+// without a cap is 1000) and the draw of each device while it runs.
 //
 // What it promises:
-//   - no choice lies outside of the range that was measured;
-//   - under a cap no device draws more than the cap, and no more than without;
-//   - a choice that is slower than another saves energy for it;
-//   - run times are rounded up and draws too, so that a bid is not below the
-//     curve it comes from.
+//   - no choice lies outside of the measured range;
+//   - a device under a cap draws at most the cap, and at most what it draws
+//     without one;
+//   - a slower choice takes less energy than every faster one;
+//   - run times and draws are rounded up, so that a bid is never below the curve
+//     that it comes from.
 //
-// Every figure says where it is from (Source); those that are not measured on
-// that very model are marked Assumed, and any may be replaced by [Table.With].
+// Every figure names its origin (Source). A figure that was not measured on that
+// very model is marked Assumed; an operator can replace any by [Table.With].
 // docs/signals-and-power.md has the table with its sources.
 //
+// Package agents/capacity, the neighbour, decides where jobs are placed and
+// which nodes sleep.
 // Where jobs are placed, and which nodes sleep, is the fleet's to say.
 package power

@@ -6,36 +6,36 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A GPU is a device model.
+// A GPU is the power model of one device model.
 type GPU struct {
 	Model   string
-	Idle    protocol.Milliwatts // awake without work
-	Load    protocol.Milliwatts // of a usual training job, without a cap
-	Limit   protocol.Milliwatts // the maker's power limit
+	Idle    protocol.Milliwatts // of an awake device without work
+	Load    protocol.Milliwatts // of a device with a usual training job, without a cap
+	Limit   protocol.Milliwatts // the default power limit of the vendor
 	Speed   protocol.Milli      // without a cap; a V100 runs at 1000
 	Caps    []Cap               // from the highest limit to the lowest; may be empty
-	Source  string              // where the figures are from
-	Assumed bool                // some figure is not measured on this model
+	Source  string              // origin of the figures
+	Assumed bool                // at least one figure was not measured on this model
 }
 
-// A Cap is a measured point: what a lower power limit does to a usual job.
+// A Cap is a measured point: the effect of a lower power limit on a usual job.
 type Cap struct {
 	Limit  protocol.Milliwatts
-	Speed  protocol.Milli // of the speed without a cap
-	Energy protocol.Milli // of one unit of work, of the energy without a cap
+	Speed  protocol.Milli // thousandths of the speed without a cap
+	Energy protocol.Milli // per unit of work, thousandths of the energy without a cap
 }
 
 // A Choice is one way to run a device.
 type Choice struct {
-	Cap   protocol.Milliwatts // 0: none
+	Cap   protocol.Milliwatts // power limit; 0: no cap
 	Speed protocol.Milli      // a V100 without a cap runs at 1000
 	Draw  protocol.Milliwatts // of one whole device at work
 }
 
-// Choices returns how g may be run: without a cap first, then under its caps
-// from the highest to the lowest. A cap is left out when a faster choice takes
-// no more energy, idle draw included, for the same work: then it is worse at
-// any price, whether or not the node would sleep without the job.
+// Choices returns the ways to run g: without a cap first, then under its caps
+// from the highest to the lowest. It leaves a cap out when a faster choice takes
+// no more energy, idle draw included, for the same work: such a cap costs more
+// at any price, whether or not the node would sleep without the job.
 func (g GPU) Choices() []Choice {
 	all := make([]Choice, 1, 1+len(g.Caps))
 	all[0] = Choice{Speed: g.Speed, Draw: g.Load}
@@ -49,14 +49,14 @@ func (g GPU) Choices() []Choice {
 }
 
 // saves reports whether the slower choice takes less energy for the same work
-// than the faster one, by cross multiplication.
+// than the faster one. It multiplies crosswise, so nothing is rounded.
 func saves(slow, fast Choice) bool {
 	return int64(slow.Draw)*int64(fast.Speed) < int64(fast.Draw)*int64(slow.Speed)
 }
 
-// At returns the choice of a limit between measured ones, by straight lines
-// between neighbours. It is false outside of the measured range: below it
-// nobody knows, and at the maker's limit or above there is no cap.
+// At returns the choice at a limit between measured ones, by linear
+// interpolation between neighbours. ok is false outside of the measured range:
+// below it nothing was measured, and above the vendor's limit no cap exists.
 func (g GPU) At(limit protocol.Milliwatts) (Choice, bool) {
 	above := Cap{Limit: g.Limit, Speed: 1000, Energy: 1000}
 	if limit >= above.Limit {
@@ -84,8 +84,9 @@ func between(above, below Cap, limit protocol.Milliwatts) Cap {
 	}
 }
 
-// under returns g run under c. Energy per work is draw over speed, so the draw
-// is Load x Energy x Speed, rounded up; rounding must not pass the cap itself.
+// under returns how g runs under c. Energy per work is draw over speed, so the
+// draw is Load x Energy x Speed, rounded up. The result stays within the cap,
+// which the rounding may not exceed.
 func (g GPU) under(c Cap) Choice {
 	draw := (int64(g.Load)*int64(c.Energy)*int64(c.Speed) + 999_999) / 1_000_000
 	return Choice{
@@ -96,8 +97,8 @@ func (g GPU) under(c Cap) Choice {
 }
 
 // Run returns how long a job of ref at the reference clock takes under c, in
-// whole seconds, rounded up. A Choice without a speed, as for a job without
-// GPUs, runs at the reference clock.
+// whole seconds, rounded up. A Choice without a speed, such as that of a job
+// without GPUs, runs at the reference clock.
 func (c Choice) Run(ref time.Duration) time.Duration {
 	speed := int64(c.Speed)
 	if speed <= 0 {
@@ -108,5 +109,5 @@ func (c Choice) Run(ref time.Duration) time.Duration {
 	return time.Duration((ms+999)/1000) * time.Second
 }
 
-// longest keeps [Choice.Run] from overflowing at the lowest speed there is.
+// longest bounds ref, so that [Choice.Run] cannot overflow at the lowest speed.
 const longest = 100 * protocol.MaxRun

@@ -8,16 +8,17 @@ import (
 
 // A Host is a node without its GPUs.
 type Host struct {
-	Awake  protocol.Milliwatts // without work
-	Asleep protocol.Milliwatts // switched off but for what wakes it
-	Core   protocol.Milliwatts // more for each busy processor core
-	Linger time.Duration       // how long an empty node stays awake
+	Awake  protocol.Milliwatts // awake without work
+	Asleep protocol.Milliwatts // what the parts that can wake the host draw
+	Core   protocol.Milliwatts // additional for each busy processor core
+	Linger time.Duration       // how long an empty node stays awake before it sleeps
 }
 
-// DefaultHost returns the assumed host of a number of GPUs: 300 W and 80 W for
+// DefaultHost returns the assumed host for a number of GPUs: 300 W and 80 W for
 // each GPU (its part of boards, fans and power supplies), 15 W asleep, 4 W for
-// a busy core, asleep after ten empty minutes. With eight idle A100s that is
-// what an idle server of Acme's Seren cluster draws (docs/signals-and-power.md).
+// each busy core, asleep after ten minutes without a job. With eight idle A100s
+// this is the draw of an idle server in Acme's Seren cluster
+// (docs/signals-and-power.md).
 func DefaultHost(gpus int) Host {
 	return Host{
 		Awake:  300_000 + 80_000*protocol.Milliwatts(gpus),
@@ -27,14 +28,15 @@ func DefaultHost(gpus int) Host {
 	}
 }
 
-// Idle returns what an awake node without work draws: host and idle devices.
+// Idle returns the draw of an awake node without work: host and idle devices.
 func (h Host) Idle(g GPU, gpus int) protocol.Milliwatts {
 	return h.Awake + g.Idle*protocol.Milliwatts(gpus)
 }
 
-// Job returns what a job adds to an awake node: its part of the devices, from
-// idle to the draw of c, and its cores. The facility's share is not in it.
-// gpu is in thousandths of a device (0 for a job without), cores of a core.
+// Job returns the draw that a job adds to an awake node: its part of the devices,
+// from idle to the draw of c, and its cores. It excludes the facility's
+// overhead (PUE). gpu is in thousandths of a device (0 for a job without GPUs),
+// cores in thousandths of a core.
 func Job(g GPU, c Choice, h Host, gpu, cores protocol.Milli) protocol.Milliwatts {
 	mw := int64(gpu)*int64(c.Draw-g.Idle) + int64(cores)*int64(h.Core)
 	return protocol.Milliwatts((mw + 500) / 1000)

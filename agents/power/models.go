@@ -9,8 +9,8 @@ import (
 // w is a watt, to keep the table readable.
 const w protocol.Milliwatts = 1000
 
-// Default returns the models that are built in. V100M16 and V100M32 are the
-// V100; A100-40 and A100-80 are the A100.
+// Default returns the built-in models. V100M16 and V100M32 are the V100; A100-40
+// and A100-80 are the A100.
 func Default() Table {
 	gpus := slices.Concat(measured(), assumed())
 	slices.SortFunc(gpus, func(a, b GPU) int { return byModel(a, b.Model) })
@@ -18,7 +18,7 @@ func Default() Table {
 }
 
 // Curves of Zeus (NSDI '23): medians over six networks and their batch sizes,
-// of the raw traces that its authors published.
+// taken from the raw traces that its authors published.
 const zeus = "caps: medians of the Zeus traces (NSDI '23); "
 
 var (
@@ -34,7 +34,7 @@ var (
 	curveP100    = []Cap{{125 * w, 944, 880}}
 )
 
-// measured returns the models whose curve was measured.
+// measured returns the models that have a measured curve of their own.
 func measured() []GPU {
 	v100 := GPU{
 		Model: "V100", Idle: 35 * w, Load: 160 * w, Limit: 250 * w, Speed: 1000, Caps: curveV100,
@@ -60,7 +60,7 @@ func measured() []GPU {
 }
 
 // assumed returns the models without a curve of their own. Boards of 75 W and
-// less work at their limit and can hardly be set lower: they offer no cap.
+// less work at their limit and can hardly be set lower, so they offer no cap.
 func assumed() []GPU {
 	const how = "limit: the maker's; caps: the worst of V100, A40 and RTX6000 at the same part of the limit; "
 	a10 := GPU{
@@ -101,18 +101,18 @@ func assumed() []GPU {
 	}
 }
 
-// as returns g under another name, for a reason.
+// as returns g under another model name; why goes in front of its source.
 func as(model string, g GPU, why string) GPU {
 	g.Model = model
 	g.Source = why + ": " + g.Source
 	return g
 }
 
-// transfer returns caps for a model whose curve nobody measured: at 80, 70 and
-// 60 % of the limit, the lowest speed and the highest energy of the three full
-// curves there (each by straight lines). All three were measured at 60 % and
-// above, so nothing is guessed beyond a curve's end; lowest is what the maker
-// lets one set.
+// transfer returns caps for a model without a measured curve: at 80, 70 and 60 %
+// of the limit, the lowest speed and the highest energy of the three full curves
+// there (each interpolated linearly). All three curves were measured at 60 % and
+// above, so no value is extrapolated. lowest is the lowest limit that the vendor
+// allows.
 func transfer(limit, lowest protocol.Milliwatts) []Cap {
 	var caps []Cap
 	for _, c := range []Cap{{800, 965, 948}, {700, 941, 894}, {600, 899, 844}} {

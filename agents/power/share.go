@@ -4,15 +4,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Want is what a device would draw at most, if it may, and what its limit cannot
-// go below.
+// A Want is the demand of one device: Most is its draw without a ceiling, and
+// Least the lowest limit that it can be set to.
 type Want struct{ Least, Most protocol.Milliwatts }
 
-// Share divides a ceiling among devices, and returns each one's limit in their
-// order: the same for all that want so much, less for those that want less
-// (max-min fairness). No device gets less than its Least, even if that breaks the
-// ceiling; ok is false then, and each gets just that. Milliwatts that do not
-// divide are left over.
+// Share divides a power ceiling among devices by max-min fairness and returns the
+// limit of each, in their order: devices that want more than the common level
+// get that level, others get what they want. Every device gets at least its
+// Least. If these alone exceed the ceiling, each gets its Least and ok is
+// false. Milliwatts that cannot be divided evenly stay unused.
 func Share(ceiling protocol.Milliwatts, wants []Want) (limits []protocol.Milliwatts, ok bool) {
 	limits = make([]protocol.Milliwatts, len(wants))
 	var floor, most protocol.Milliwatts
@@ -30,7 +30,8 @@ func Share(ceiling protocol.Milliwatts, wants []Want) (limits []protocol.Milliwa
 		}
 		return sum
 	}
-	lo, hi := protocol.Milliwatts(0), protocol.Milliwatts(0) // at(lo) keeps the ceiling
+	// Invariant of the search: at(lo) keeps the ceiling.
+	lo, hi := protocol.Milliwatts(0), protocol.Milliwatts(0)
 	for _, w := range wants {
 		hi = max(hi, w.Most)
 	}

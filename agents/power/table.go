@@ -8,13 +8,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Table has the GPU models that a fleet may be made of. It does not change;
-// its zero value is empty.
+// A Table has the GPU models that a site may have. It is immutable; its zero
+// value is empty.
 type Table struct {
 	gpus []GPU // Invariant: ascending by Model, no two alike
 }
 
-// Lookup returns the GPU of a model.
+// Lookup returns the power model of a GPU model; ok is false if the table has none.
 func (t Table) Lookup(model string) (GPU, bool) {
 	i, ok := slices.BinarySearchFunc(t.gpus, model, byModel)
 	if !ok {
@@ -34,8 +34,8 @@ func (t Table) Models() []string {
 	return names
 }
 
-// With returns a table that has g too, in place of one of the same model. The
-// error says which field is wrong and what it may be.
+// With returns a table that has g too, in place of an entry of the same model. The
+// error states which field is out of range, and the range.
 func (t Table) With(g GPU) (Table, error) {
 	if why := g.check(); why != "" {
 		return Table{}, fmt.Errorf("power: gpu %q: %s", g.Model, why)
@@ -53,7 +53,8 @@ func (t Table) With(g GPU) (Table, error) {
 
 func byModel(g GPU, model string) int { return cmp.Compare(g.Model, model) }
 
-// Bounds of a GPU's figures.
+// Bounds of a GPU's figures. They keep products of draw, energy and speed within
+// 64 bits and catch values given in the wrong unit.
 const (
 	maxModel = 64                                // bytes of a name
 	maxLimit = 5_000 * protocol.Milliwatts(1000) // 5 kW, of one device
@@ -62,7 +63,7 @@ const (
 	maxCaps  = 32
 )
 
-// check returns what is wrong with g, or "".
+// check returns what is wrong with g and which values are valid, or "".
 func (g GPU) check() string {
 	switch {
 	case g.Model == "" || len(g.Model) > maxModel:
@@ -88,7 +89,7 @@ func (g GPU) check() string {
 	return ""
 }
 
-// checkCap returns what is wrong with c, where above is the next higher one.
+// checkCap returns what is wrong with c, or ""; above is the next higher cap.
 func (g GPU) checkCap(c, above Cap) string {
 	switch {
 	case c.Limit <= g.Idle || c.Limit >= above.Limit:
