@@ -2,14 +2,14 @@ package forecast
 
 import "github.com/gridbid/gridbid/protocol"
 
-// milliPerKWh is the millijoules of one kWh.
+// milliPerKWh is the number of millijoules in one kWh.
 const milliPerKWh = 3_600_000_000
 
-// Bill prices energy that was drawn (before the facility's share) at what was
-// told of its hours, and rounds each slice by itself, to the nearest unit: so
-// bills add up. A value that was not told as a fact counts as others guessed it, or
-// else as the last one before it, or else the first one after it, or else the
-// default; guessed is how many slices needed one.
+// Bill prices energy that a run drew (without the facility's overhead) at the
+// received values of its hours. It rounds each slice by itself, to the nearest
+// unit, so that bills add up. For an hour without a published value it uses the
+// service's forecast, or else the last value before it, or else the first after
+// it, or else the default; guessed counts the slices that needed one of these.
 func (k *Known) Bill(slices []protocol.Slice) (b protocol.Bill, guessed int) {
 	for _, s := range slices {
 		h := hourOf(s.Hour)
@@ -23,7 +23,8 @@ func (k *Known) Bill(slices []protocol.Slice) (b protocol.Bill, guessed int) {
 		}
 		pue, toldPUE, anyPUE := k.pue.near(h)
 		if !anyPUE {
-			// A site without a meter for its building has its usual factor.
+			// A site without a building meter uses its configured PUE; that is
+			// not a missing value.
 			pue, toldPUE = int64(k.cfg.NoPUE), true
 		}
 		energy := mulDiv(int64(s.Energy), pue, 1000)
@@ -38,8 +39,8 @@ func (k *Known) Bill(slices []protocol.Slice) (b protocol.Bill, guessed int) {
 	return b, guessed
 }
 
-// Prices reports whether hours of energy can be priced at all: not before anything was
-// told of price and carbon, where there is no default.
+// Prices reports whether Bill can price the slices at all. It cannot before a
+// price and a carbon intensity were received, unless a default is configured.
 func (k *Known) Prices(slices []protocol.Slice) bool {
 	for _, s := range slices {
 		_, _, price := k.price.near(hourOf(s.Hour))

@@ -30,9 +30,9 @@ func TestABillIsByTheHour(t *testing.T) {
 			protocol.Bill{IT: 2 * kWh, Energy: 3 * kWh, Carbon: 300_000, Money: -60_000}, 0},
 		{"two hours", []protocol.Slice{{Hour: after(0), Energy: kWh}, {Hour: after(1), Energy: 2 * kWh}},
 			protocol.Bill{IT: 3 * kWh, Energy: kWh * 41 / 10, Carbon: 740_000, Money: -5_000}, 0},
-		{"an hour that nobody told is as the last told", []protocol.Slice{{Hour: after(3), Energy: 2 * kWh}},
+		{"an hour without a value is as the last before it", []protocol.Slice{{Hour: after(3), Energy: 2 * kWh}},
 			protocol.Bill{IT: 2 * kWh, Energy: 3 * kWh, Carbon: 300_000, Money: -60_000}, 1},
-		{"an hour before all told is as the first", []protocol.Slice{{Hour: after(-9), Energy: kWh}},
+		{"an hour before all values is as the first", []protocol.Slice{{Hour: after(-9), Energy: kWh}},
 			protocol.Bill{IT: kWh, Energy: kWh * 11 / 10, Carbon: 440_000, Money: 55_000}, 1},
 	} {
 		if got, guessed := k.Bill(tc.slices); got != tc.want || guessed != tc.guessed {
@@ -41,7 +41,7 @@ func TestABillIsByTheHour(t *testing.T) {
 	}
 	dark := New(Config{})
 	if got, guessed := dark.Bill([]protocol.Slice{{Hour: after(0), Energy: kWh}}); guessed != 1 || got.Energy != kWh*12/10 || got.Money != 0 {
-		t.Errorf("a site that was told nothing: Bill = %+v, %d; want energy by the usual PUE, and no money", got, guessed)
+		t.Errorf("a site that received nothing: Bill = %+v, %d; want energy by the usual PUE, and no money", got, guessed)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestBillsAddUp(t *testing.T) {
 
 func off(by int64) bool { return by < -2 || by > 2 }
 
-// A run billed at the values that its outlook had costs what the curve said,
+// A run billed at the values that its outlook had costs what the curve gave,
 // but for rounding each hour.
 func TestTheCurveAgreesWithTheBill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

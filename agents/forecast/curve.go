@@ -2,14 +2,14 @@ package forecast
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A Curve prices runs by one Outlook. Any run costs the same small effort, as
-// sums up to each hour are made once; a site asks for thousands.
+// A Curve prices runs by one Outlook. Pricing a run takes constant time, because
+// the sums up to each hour are made once; a site prices thousands of runs.
 type Curve struct {
 	from hour
 	sums []rates // Invariant: sums[i] is the sum of the first i hours
 }
 
-// rates are what one hour of one milliwatt costs, times some power of ten.
+// rates are what one hour of one milliwatt costs, in the unit of each field.
 type rates struct {
 	energy int64 // thousandths: PUE
 	carbon int64 // PUE x mg/kWh
@@ -22,15 +22,15 @@ func (r rates) plus(s rates) rates {
 
 func (r rates) times(n int64) rates { return rates{r.energy * n, r.carbon * n, r.money * n} }
 
-// NewCurve returns the curve of o, or nil if o has no price or no carbon.
-// Values beyond what a grid can be are cut, as o may be from anybody.
+// NewCurve returns the curve of o, or nil if o has no price or no carbon. It
+// clamps values to the limits of a grid, since o may come from an untrusted party.
 func NewCurve(o protocol.Outlook) *Curve {
 	n := min(len(o.Price), len(o.Carbon))
 	if n == 0 {
 		return nil
 	}
 	c := &Curve{from: hourOf(o.From), sums: make([]rates, n+1)}
-	pue := int64(1200)
+	pue := int64(1200) // the default of Config.NoPUE
 	for i := range n {
 		if i < len(o.PUE) {
 			pue = pueLimits.clamp(int64(o.PUE[i]))
@@ -44,10 +44,11 @@ func NewCurve(o protocol.Outlook) *Curve {
 	return c
 }
 
-// Cost returns what power, drawn from one instant to another before the
-// facility's share, takes in all: with that share, exact and rounded once.
-// Beyond the outlook its last day repeats; before it, its first hour holds.
-// What is too large for its unit is the largest there is.
+// Cost returns energy, carbon and money of power drawn from one instant to
+// another. power excludes the facility's overhead and the results include it;
+// they are exact and rounded once. After the outlook its last day repeats;
+// before it, its first hour holds. A result too large for its unit becomes the
+// largest value of the unit.
 func (c *Curve) Cost(from, to protocol.Time, power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
 	if to <= from || power <= 0 {
 		return 0, 0, 0
@@ -71,8 +72,8 @@ const (
 	costUnits   = usPerMJ * thousands * milliPerKWh // likewise, with a value per kWh
 )
 
-// until returns the sum from the outlook's start to t: of whole hours, and of
-// the hour of t times the milliseconds gone in it.
+// until returns the sum from the outlook's start to t: that of whole hours, and
+// the rate of t's hour times the milliseconds that have passed in it.
 func (c *Curve) until(t protocol.Time) (hours, ms rates) {
 	t = min(max(t, (c.from-farthest).start()), (c.from + farthest).start())
 	h := hourOf(t)

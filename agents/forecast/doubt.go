@@ -1,19 +1,19 @@
 package forecast
 
-// How far a forecast may be off. Forecasts of grids are off by about as much as
-// one day differs from the day before, where they look a day ahead; by less the
-// nearer, and by more the farther they look, which grows about as the root of the
-// time. That holds for carbon and prices, for forecasts of ours and of services
-// (docs/signals-and-power.md has the figures). A feed that fell silent needs no
-// rule of its own: its last hour lies further and further back.
+// How far a forecast may be off. A forecast of a grid one day ahead is off by
+// about as much as one day differs from the day before; a nearer one by less and
+// a farther one by more, about with the square root of the lead. That holds for
+// carbon and prices, and for our forecasts as for those of services
+// (docs/signals-and-power.md has the figures). A source that went silent needs
+// no rule of its own, because the lead from its last hour keeps growing.
 
-// fourInFive times the mean error is what four in five errors stay within, if they
-// are exponential: ln 5, in thousandths.
+// fourInFive times the mean error is the bound that four in five errors stay
+// within if errors are exponentially distributed: ln 5, in thousandths.
 const fourInFive = 1609
 
-// restless returns by how much values of the week up to anchor differed from those
-// a day before them, in the mean. With less than half a day to compare it is half
-// of what was told.
+// restless returns the mean absolute difference between the values of the week
+// up to anchor and those a day before them. With less than half a day of pairs
+// it is half of the mean absolute value.
 func (t *track) restless(anchor hour) int64 {
 	var moved, level, pairs, n int64
 	for h := max(anchor-days*day, t.first); h <= anchor; h++ {
@@ -37,8 +37,9 @@ func (t *track) restless(anchor hour) int64 {
 	return level / n / 2
 }
 
-// spread returns what four in five forecasts so many hours from the last that is
-// known are within. Only Blend, and what amends it, make something of that last hour.
+// spread returns the bound that four in five forecasts stay within, lead hours
+// after the last known hour. Only Blend and Regression start from that last hour;
+// the other rules are off by a day's difference even at a short lead.
 func spread(rule Rule, restless int64, lead hour) int64 {
 	if lead < 0 {
 		lead = -lead
@@ -60,7 +61,7 @@ func root(n int64) int64 {
 	return r
 }
 
-// firstGuess returns the first hour of which others guessed something.
+// firstGuess returns the first hour for which a service forecast is stored.
 func (t *track) firstGuess() (hour, bool) {
 	for i, c := range t.told {
 		if c.guess {

@@ -34,10 +34,10 @@ func TestAGuessIsNoFact(t *testing.T) {
 		t.Errorf("guesses are %v, off by %v; want 400, 500 and 600 amended by 142, 134 and 127", o.Carbon[1:], o.CarbonOff)
 	}
 	if o := k.Outlook(after(5.5), 2); !slices.Equal(o.Carbon, []protocol.Milligrams{634, 727}) {
-		t.Errorf("two hours later, and nothing told since: %v", o.Carbon)
+		t.Errorf("two hours later, and nothing received since: %v", o.Carbon)
 	}
 	if _, told := k.At(protocol.GridCarbon, after(4)); told || k.Age(protocol.GridCarbon, after(6)) != 2*time.Hour {
-		t.Errorf("a guess counts as told; age %v", k.Age(protocol.GridCarbon, after(6)))
+		t.Errorf("a forecast counts as published; age %v", k.Age(protocol.GridCarbon, after(6)))
 	}
 	tell(k, now, protocol.GridPrice, 1, 1, 1, 1)
 	bill, guessed := k.Bill([]protocol.Slice{{Hour: after(5), Energy: 3_600_000_000}})
@@ -62,14 +62,14 @@ func TestASiteThatWasToldNothingBidsWithItsDefault(t *testing.T) {
 	}
 	tell(k, after(0), protocol.GridPrice, 50_000)
 	if o := k.Outlook(after(0), 2); o.Price[0] != 50_000 || o.PriceOff[0] != 0 || o.Price[1] == 60_000 || o.Carbon[0] != 400_000 {
-		t.Errorf("once it was told, it has %v and %v", o.Price, o.Carbon)
+		t.Errorf("after it received values, it has %v and %v", o.Price, o.Carbon)
 	}
 	if o := New(Config{}).Outlook(after(0), 2); o.Price != nil || o.PriceOff != nil {
 		t.Error("without a default it bids")
 	}
 }
 
-// The longer a feed is silent, the wider: of any history, at any hour.
+// The longer a source is silent, the wider the bounds, for any history and hour.
 func TestSilenceWidens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]Rule{Blend, Average, Persistence, Steady, Regression, Flat}).Draw(t, "rule")

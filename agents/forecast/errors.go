@@ -6,29 +6,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A LeadError says how far forecasts were off, at some leads.
+// A LeadError is the error of forecasts over a range of leads.
 type LeadError struct {
 	From, To int            // hours between forecast and hour, To excluded
-	Told     int            // hours that needed no forecast
+	Told     int            // hours that were published already and needed no forecast
 	N        int            // forecasts
 	MAE      int64          // mean absolute error, in the quantity's unit
 	Mean     int64          // mean absolute value, likewise: what MAE compares with
 	MAPE     protocol.Milli // mean of error over value, hours of value 0 left out
-	Within   protocol.Milli // part of the errors that were within what the site said they may be
+	Within   protocol.Milli // part of the errors that stayed within the site's stated bound
 }
 
-// A Case is a series to forecast: what came, when it became known, and what a
-// service said of it before. If one said anything, only hours that it spoke of count.
+// A Case is a series to forecast: the actual values, when each became known, and
+// the forecasts of a service. If Said is not empty, only hours that the service
+// forecast count.
 type Case struct {
 	Series Series
 	Market Market
 	Said   []Bulletin
-	Deaf   bool // the site does not hear the service: to compare with
+	Deaf   bool // the site does not receive the service's forecasts: to compare with
 }
 
-// Errors replays cases and sums their errors up: each hour from the second day of a
-// series on, a site that heard what had been made known by then forecasts as far as
-// the last bound. Bounds ascend, in hours; the first row is from 0 to the first bound.
+// Errors replays cases and adds their errors up. At each hour from the second
+// day of a series on, a site that has received all values known by then forecasts
+// as far as the last bound. Bounds ascend, in hours; the first row covers leads
+// from 0 to the first bound.
 func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadError {
 	if len(bounds) == 0 {
 		return nil
@@ -50,7 +52,7 @@ func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadE
 	return rows
 }
 
-// errors adds what one case is forecast wrong to the tally of each row.
+// errors adds the forecast errors of one case to the tally of each row.
 func (c Case) errors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []tally) {
 	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Said)
 	foretold := make(map[protocol.Time]bool)
@@ -91,7 +93,7 @@ func (c Case) errors(q protocol.Quantity, rule Rule, rows []LeadError, tallies [
 	}
 }
 
-// tally sums errors up.
+// tally accumulates errors.
 type tally struct{ n, off, value, ratios, rated, within int64 }
 
 func (t *tally) add(guess, actual, may int64) {

@@ -110,7 +110,7 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 				t.Errorf("%s: %s is off by %d thousandths; the docs say at most %d", tc.name, rule, got, tc.most[i])
 			}
 			if rule == tc.best && (e.Within < 650 || e.Within > 950) {
-				t.Errorf("%s: %v of the errors are within what was said; want four in five, roughly", tc.name, e.Within)
+				t.Errorf("%s: %v of the errors are within the stated bound; want four in five, roughly", tc.name, e.Within)
 			}
 			if e.MAE < lowest {
 				lowest, best = e.MAE, rule
@@ -171,7 +171,7 @@ func TestErrorsWithAServiceAreOfWhatItSpokeOf(t *testing.T) {
 		mae  int64
 	}{{false, 0}, {true, 24}} {
 		got := Errors(protocol.GridCarbon, Persistence, []Case{{Series: rising, Said: said, Deaf: tc.deaf}}, 12)[0]
-		// Each of the four hours is foretold from 36 on, told in its own.
+		// Each of the four hours is forecast from hour 36 on and published in its own hour.
 		if want := 4 + 5 + 6 + 7; got.N != want || got.Told != 4 || got.MAE != tc.mae {
 			t.Errorf("deaf %v: %d forecasts off by %d, %d told; want %d off by %d, 4 told", tc.deaf, got.N, got.MAE, got.Told, want, tc.mae)
 		}

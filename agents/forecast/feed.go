@@ -6,21 +6,21 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Feed says the values of one series when they become known, each once. Its
-// owner puts what it says into Signal messages.
+// A Feed publishes the values of one series when they become known, each once.
+// Its owner sends them as Signal messages.
 type Feed struct {
 	series Series
 	market Market
-	told   protocol.Time // the first hour not said
+	told   protocol.Time // the first hour not published yet
 }
 
-// NewFeed returns a feed that has said nothing yet.
+// NewFeed returns a feed that has published nothing yet.
 func NewFeed(s Series, m Market) *Feed {
 	return &Feed{series: s, market: m, told: s.Start().Ceil(time.Hour)}
 }
 
-// Publish returns what has become known since it was called before, one point
-// for each hour: the value at its beginning.
+// Publish returns the values that became known since the previous call, one
+// point for each hour: the value at the beginning of the hour.
 func (f *Feed) Publish(now protocol.Time) []protocol.Point {
 	var said []protocol.Point
 	until := min(f.market.Until(now), f.series.End())
@@ -33,7 +33,7 @@ func (f *Feed) Publish(now protocol.Time) []protocol.Point {
 	return said
 }
 
-// Due returns when Publish will have more to say, or 0 for never.
+// Due returns when Publish will return more points, or 0 for never.
 func (f *Feed) Due() protocol.Time {
 	if f.told >= f.series.End() {
 		return 0

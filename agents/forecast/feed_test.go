@@ -41,15 +41,15 @@ func TestWhatIsKnownWhen(t *testing.T) {
 		{"and to its end no more", Market{}, 10.99, 11},
 		{"with a lag of an hour only the hour gone is", Market{Lag: time.Hour}, 10.5, 10},
 		{"foresight knows what is to come", Market{Lag: -24 * time.Hour}, 10, 35},
-		{"before noon a day-ahead market has said today", DayAhead(), 11.99, 24},
-		{"at noon it has said tomorrow", DayAhead(), 12, 48},
+		{"before noon a day-ahead market has published today", DayAhead(), 11.99, 24},
+		{"at noon it has published tomorrow", DayAhead(), 12, 48},
 		{"and at midnight nothing more", DayAhead(), 24, 48},
 		{"Germany before noon knows its own day", germany, 11.5, 22},
 		{"and after it the next", germany, 12, 46},
 		{"California in its night knows its own day, which ends at seven", california, 5, 7 + 24},
 		{"still at noon in London", california, 12, 7 + 24},
 		{"until it publishes at one in the afternoon", california, 21, 7 + 48},
-		{"Tokyo in the morning has said tomorrow", tokyo, 2, 15 + 24},
+		{"Tokyo in the morning has published tomorrow", tokyo, 2, 15 + 24},
 		{"and before that only today", tokyo, 1.99, 15},
 	} {
 		if got, want := tc.market.Until(after(tc.now)), after(tc.until); got != want {
@@ -76,12 +76,12 @@ func TestMarketsNeverUnsayAndKnowThisHour(t *testing.T) {
 			t.Errorf("Until(%v) = %v: this hour is not known", now, m.Until(now))
 		}
 		if m.Ahead && m.Until(now) > now.Add(48*time.Hour) {
-			t.Errorf("Until(%v) = %v: nobody publishes so far ahead", now, m.Until(now))
+			t.Errorf("Until(%v) = %v; want less: no market publishes so far ahead", now, m.Until(now))
 		}
 	})
 }
 
-// However often a feed is asked, it says the same, each hour once, when due.
+// However often Publish is called, it returns the same points, each hour once, when due.
 func TestFeedsSayEachHourOnceWhenItIsDue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := markets(t)
@@ -111,13 +111,13 @@ func TestFeedsSayEachHourOnceWhenItIsDue(t *testing.T) {
 			}
 			for _, p := range news {
 				if p != points[said] || p.At >= m.Until(now) {
-					t.Fatalf("Publish(%v) said %v; want %v, and only before %v", now, p, points[said], m.Until(now))
+					t.Fatalf("Publish(%v) = %v; want %v, and only before %v", now, p, points[said], m.Until(now))
 				}
 				said++
 			}
 		}
 		if said != n {
-			t.Errorf("said %d of %d hours", said, n)
+			t.Errorf("published %d of %d hours", said, n)
 		}
 	})
 }
@@ -149,6 +149,6 @@ func TestSeriesAreStepsThatEnd(t *testing.T) {
 		t.Errorf("NewSeries of a repeated hour = %v; want an error that names point 2", err)
 	}
 	if f := NewFeed(Series{}, Market{}); f.Due() != 0 || f.Publish(after(5)) != nil {
-		t.Error("a feed of nothing has something to say")
+		t.Error("a feed of an empty series is due")
 	}
 }

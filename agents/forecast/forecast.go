@@ -2,32 +2,32 @@ package forecast
 
 import "slices"
 
-// A Rule forecasts an hour from the hours told before it.
+// A Rule forecasts an hour from the values published before it.
 type Rule string
 
-// Rules (METHOD, section 3).
+// Rules (docs/method.md, section 3).
 const (
-	Persistence Rule = "persistence" // the same hour of the last day that is known
+	Persistence Rule = "persistence" // the same hour of the last known day
 	Average     Rule = "average"     // the mean of that hour over up to seven known days
-	Blend       Rule = "blend"       // Average, and what it missed of late, fading
-	Steady      Rule = "steady"      // half Average, half the median of late; and half of what the last hour is above that, soon gone
-	Regression  Rule = "regression"  // Blend, and what it was off by of late when it was as now
-	Flat        Rule = "flat"        // the last hour that is known, for ever: no forecast at all
+	Blend       Rule = "blend"       // Average plus its latest error, which decays with the lead
+	Steady      Rule = "steady"      // half Average, half the median of the last two days; plus half of the last hour's excess over that median, which decays fast
+	Regression  Rule = "regression"  // Blend plus a correction learnt from its errors of the last weeks
+	Flat        Rule = "flat"        // the last known hour, held for ever: no forecast at all
 )
 
-// Rules are those that look back, from the plainest on: what a comparison is of.
+// Rules are the rules that use history, from the simplest on, for comparisons.
 var Rules = []Rule{Persistence, Average, Blend, Steady, Regression}
 
 const (
-	days = 7       // that Average looks back
-	late = 2 * day // hours of which Steady takes the median
+	days = 7       // days that Average looks back
+	late = 2 * day // hours over which Steady takes the median
 )
 
-// blends reports whether a rule is Blend, or what amends it.
+// blends reports whether r is Blend or builds on it.
 func (r Rule) blends() bool { return r == Blend || r == Regression }
 
-// fade returns what is left of a miss after some hours, of which each takes a
-// twentieth, or with Steady a fifth.
+// fade returns what is left of a latest error after some hours: it loses a
+// twentieth each hour, or a fifth with Steady.
 func fade(missed int64, rule Rule, hours hour) int64 {
 	left := int64(950)
 	if rule == Steady {
@@ -39,16 +39,17 @@ func fade(missed int64, rule Rule, hours hour) int64 {
 	return missed
 }
 
-// outlook returns n values from h on: what was told; what others guess, and what
-// they missed in the last hour told, fading; and our own forecasts of the rest. And
-// by how much each may be off. It is nil if nothing was ever told.
+// outlook returns n values from h on, and by how much each may be off. A
+// published value is returned as it is. For another hour it returns the
+// service's forecast plus that service's latest error, which decays; without
+// one, the forecast of rule. It returns nil if no value was ever received.
 func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []int64) {
 	anchor, missed, ok := t.anchor(rule, h)
 	if !ok {
 		return nil, nil
 	}
 	values, off = make([]int64, n), make([]int64, n)
-	short := int64(0) // how much others guessed too little
+	short := int64(0) // by how much the service's forecast was too low in the last published hour
 	if anchor < h {
 		short = fade(t.of(anchor).missed(), Blend, h-1-anchor)
 	}
@@ -74,10 +75,10 @@ func (t *track) outlook(rule Rule, h hour, n int, bound limits) (values, off []i
 	return values, off
 }
 
-// anchor returns the hour that forecasts of h and later start from, the last
-// told before it, and what is left at h of the error there. If only later
-// hours were told it is the first of these, whose value has to do; and if there
-// are only guesses, the first of them. It is not ok if there is nothing.
+// anchor returns the hour that forecasts of h and later start from, and what is
+// left at h of the error there. It is the last published hour before h, or else
+// the first one after it, or else the first hour with a service forecast; ok is
+// false if nothing was received.
 func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
 	anchor, ok = t.before(h)
 	if !ok {
@@ -89,8 +90,9 @@ func (t *track) anchor(rule Rule, h hour) (anchor hour, missed int64, ok bool) {
 	return anchor, fade(t.missed(rule, anchor), rule, h-1-anchor), true
 }
 
-// usual returns what h is by the days up to and with the hour anchor, the last
-// that is known; the value of anchor itself if no day tells of that hour.
+// usual returns the typical value of h from the same hour of earlier days, none
+// of them later than anchor, the last known hour. If no such day has that hour
+// it is the value of anchor.
 func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	var sum, n int64
 	d := h - day
@@ -117,8 +119,8 @@ func (t *track) usual(rule Rule, h, anchor hour) int64 {
 	return mulDiv(sum, 1, n)
 }
 
-// middle returns the median of the last hours told up to and with anchor, which
-// is one of them.
+// middle returns the median of the published values of the last two days up to
+// and including anchor, which is one of them.
 func (t *track) middle(anchor hour) int64 {
 	var known []int64
 	for h := max(anchor-late+1, t.first); h <= anchor; h++ {
@@ -133,7 +135,7 @@ func (t *track) middle(anchor hour) int64 {
 	return known[len(known)/2]
 }
 
-// missed returns by how much the usual was too low in the last hour known.
+// missed returns by how much the rule's base was too low in the hour anchor.
 func (t *track) missed(rule Rule, anchor hour) int64 {
 	last, ok := t.before(anchor - 1)
 	v, _ := t.at(anchor)

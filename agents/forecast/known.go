@@ -8,31 +8,32 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config says how a site forecasts its grid. Its zero is what we measured to
-// be best (docs/signals-and-power.md).
+// Config sets how a site forecasts its grid. The zero value selects the rules
+// that measured best (docs/signals-and-power.md).
 type Config struct {
-	Price  Rule           // default: what is usual of a day-ahead market
-	Carbon Rule           // default: what is usual
-	PUE    Rule           // likewise
-	NoPUE  protocol.Milli // when none was ever told; default 1200
-	// Default is what a site bids with as long as none was ever told of price or
-	// carbon, as far as it may be off as it is high. Nil is none: it does not bid.
+	Price  Rule           // default: Usual of a day-ahead market
+	Carbon Rule           // default: Usual of carbon
+	PUE    Rule           // default: Usual of PUE
+	NoPUE  protocol.Milli // PUE while no value was received; default 1200
+	// Default is what a site bids with until it has received a price or a
+	// carbon intensity. Its uncertainty is as large as the value itself. nil:
+	// the site does not bid until then.
 	Default *Default
 }
 
-// Default is a price and an intensity to start from.
+// Default is a price and a carbon intensity to start from.
 type Default struct {
 	Price  protocol.Microdollars // per kWh
 	Carbon protocol.Milligrams   // per kWh
 }
 
-// Known is what a site was told of its grid, and so knows.
+// Known stores the signals that a site received and forecasts from them.
 type Known struct {
 	cfg                Config
 	price, carbon, pue track
 }
 
-// New returns a site's knowledge before it was told anything.
+// New returns a Known that has received nothing yet.
 func New(cfg Config) *Known {
 	def := func(r *Rule, to Rule) {
 		if *r == "" {
@@ -48,32 +49,33 @@ func New(cfg Config) *Known {
 	return &Known{cfg: cfg}
 }
 
-// limits are the least and the most that a quantity can be.
+// limits are the smallest and the largest valid value of a quantity.
 type limits struct{ least, most int64 }
 
 func (l limits) clamp(v int64) int64 { return min(max(v, l.least), l.most) }
 
-// Bounds of what is believed. Texas sold at 9 dollars per kWh in 2021.
+// Bounds of valid values. Texas sold power at 9 dollars per kWh in 2021, so the
+// price bound leaves a factor of ten above the highest price seen.
 var (
 	priceLimits  = limits{-100_000_000, 100_000_000} // 100 dollars per kWh
 	carbonLimits = limits{0, 5_000_000}              // 5 kg per kWh
 	pueLimits    = limits{1000, 5000}
 )
 
-// What is kept: longer than the longest job runs, and further ahead than
-// anybody publishes.
+// How much is kept: longer than the longest job runs, and further ahead than
+// any market publishes.
 const (
 	keep  = 90 * day
 	ahead = 15 * day
 )
 
-// How far ahead, and how far back, anything that is told is believed.
+// Furthest and Oldest bound the hours of accepted signals, ahead of now and back.
 const (
 	Furthest = ahead * time.Hour
 	Oldest   = keep * time.Hour
 )
 
-// about returns the track and the bounds of q, or nil if q is unknown.
+// about returns the track and the limits of q; the track is nil if q is unknown.
 func (k *Known) about(q protocol.Quantity) (*track, limits) {
 	switch q {
 	case protocol.GridPrice:
@@ -86,9 +88,9 @@ func (k *Known) about(q protocol.Quantity) (*track, limits) {
 	return nil, limits{}
 }
 
-// Hear remembers what a feed says. It returns how many points are not to be
-// believed, and why the first of them is not; the others count. A point is of
-// one hour, on the hour; said again, the later word counts.
+// Hear stores the points of a signal. It returns how many points it refused and
+// why it refused the first of them; it stores the others. A point covers one
+// hour and must be on the hour; a later value of an hour replaces an earlier one.
 func (k *Known) Hear(now protocol.Time, s protocol.Signal) (refused int, why string) {
 	t, bound := k.about(s.What)
 	if t == nil {
@@ -120,7 +122,7 @@ func (k *Known) Hear(now protocol.Time, s protocol.Signal) (refused int, why str
 	return refused, why
 }
 
-// At returns the value that was told of the hour of t.
+// At returns the published value of the hour of t.
 func (k *Known) At(q protocol.Quantity, t protocol.Time) (int64, bool) {
 	track, _ := k.about(q)
 	if track == nil {
@@ -129,8 +131,8 @@ func (k *Known) At(q protocol.Quantity, t protocol.Time) (int64, bool) {
 	return track.at(hourOf(t))
 }
 
-// Age returns for how long q has not been told as a fact: nothing when this hour was.
-// It is the longest duration there is when no hour up to now was.
+// Age returns the time since the end of the last published hour of q; 0 if this
+// hour was published, and the longest duration if no hour up to now was.
 func (k *Known) Age(q protocol.Quantity, now protocol.Time) time.Duration {
 	if track, _ := k.about(q); track != nil {
 		if h, ok := track.before(hourOf(now)); ok {
@@ -140,10 +142,10 @@ func (k *Known) Age(q protocol.Quantity, now protocol.Time) time.Duration {
 	return math.MaxInt64
 }
 
-// Outlook returns the grid as it is known at now, and forecasts where it is
-// not, for a number of hours of which that of now is the first; and how far what
-// is not known may be off. Price and Carbon are empty as long as none was ever told
-// and there is no default: such a site cannot bid.
+// Outlook returns the grid for a number of hours, of which the first is that of
+// now: published values where they exist, forecasts elsewhere, and how far the
+// forecasts may be off. Price and Carbon are empty until a value of each was
+// received, unless a default is configured: such a site cannot bid.
 func (k *Known) Outlook(now protocol.Time, hours int) protocol.Outlook {
 	hours = min(max(hours, 0), 2*keep)
 	h := hourOf(now)
@@ -168,7 +170,7 @@ func (k *Known) Outlook(now protocol.Time, hours int) protocol.Outlook {
 	return o
 }
 
-// instead returns a default at all hours if there is nothing better.
+// instead returns values and off, or the default for all hours if values is nil.
 func instead(values, off []int64, otherwise int64, hours int) (v, o []int64) {
 	if values != nil {
 		return values, off

@@ -12,7 +12,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// tell lets k hear n values of q, of the hours from Tuesday 00:00 on.
+// tell gives k n values of q, for the hours from Tuesday 00:00 on.
 func tell(k *Known, now protocol.Time, q protocol.Quantity, values ...int64) (int, string) {
 	s := protocol.Signal{What: q}
 	for i, v := range values {
@@ -53,7 +53,7 @@ func TestWhatIsNotToldChangesNothing(t *testing.T) {
 			return plain(o.Carbon)
 		}
 		if a, b := look(here), look(there); !slices.Equal(a, b) {
-			t.Errorf("at %v the outlook saw what was not told:\n %v\n %v", now, a, b)
+			t.Errorf("at %v the outlook used values not received yet:\n %v\n %v", now, a, b)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestForecastsOfADay(t *testing.T) {
 		name  string
 		rule  Rule
 		told  []int64
-		ahead int // hours from the first that is not told
+		ahead int // hours from the first without a value
 		want  int64
 	}{
 		{"persistence is the same hour yesterday", Persistence, twoDays, 3, 143},
@@ -140,7 +140,7 @@ func TestPublishedValuesAreNotOverruled(t *testing.T) {
 		t.Errorf("At = %d, %v; want 777", v, ok)
 	}
 	if _, ok := k.At(protocol.GridPrice, after(49)); ok {
-		t.Error("At of an hour between, of which nothing was told, is true")
+		t.Error("At of an hour between, without a value, is true")
 	}
 }
 
@@ -204,7 +204,7 @@ func TestPointsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever is heard, in whatever order and at whatever time, answers are
+// Whatever is received, in whatever order and at whatever time, answers are
 // within bounds and of the length asked for.
 func TestAnyHistoryGivesForecastsWithinBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

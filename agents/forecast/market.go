@@ -6,22 +6,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Market is when values become known. Its zero is a real-time market: the
-// value of an hour is known from the beginning of that hour (what screens show
-// as now), and nothing ahead.
+// A Market is the time at which values become known. Its zero is a real-time
+// market: the value of an hour is known from the beginning of that hour, and no
+// value ahead of it.
 type Market struct {
 	// Ahead: each day a market publishes the whole of the next delivery day.
 	Ahead     bool
 	Publishes int // hour of the day at which, in UTC
 	Ends      int // hour of the day at which a delivery day ends, in UTC
 
-	// Lag is how late a real-time value comes. An hour waits for the end of
-	// the hour itself; a negative one is foresight, to compare with.
+	// Lag is how late a real-time value comes: an hour's value is known Lag
+	// after the hour begins. A negative Lag is foresight, for comparisons.
 	Lag time.Duration
 }
 
-// DayAhead is the market that holds where no better is known: at 12:00 UTC it
-// publishes until the end of tomorrow.
+// DayAhead is the market assumed where no better is known: at 12:00 UTC it
+// publishes all hours until the end of tomorrow.
 func DayAhead() Market { return Market{Ahead: true, Publishes: 12} }
 
 // Until returns the first hour that is not known at now.
@@ -38,10 +38,10 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 	return clock(last, m.Ends).Add(2 * day * time.Hour)
 }
 
-// Usual returns what forecasts a quantity best that m makes known. A day-ahead
-// market sells tomorrow at the level of today, so Blend is far better for its prices;
-// what is dear in real time is often dear for an hour, which Blend would stretch, and
-// seldom again at the same hour, which Average would expect.
+// Usual returns the rule that forecasts best a quantity that m makes known. A
+// day-ahead market sells tomorrow at the level of today, so Blend is far better
+// for its prices. A high real-time price often lasts only an hour, which Blend
+// would extend, and seldom returns at the same hour, which Average would expect.
 func Usual(q protocol.Quantity, m Market) Rule {
 	switch {
 	case q == protocol.GridCarbon:
@@ -52,7 +52,7 @@ func Usual(q protocol.Quantity, m Market) Rule {
 	return Blend
 }
 
-// next returns the first instant at which more is known than before told.
+// next returns the first instant at which an hour from told on becomes known.
 func (m Market) next(told protocol.Time) protocol.Time {
 	if !m.Ahead {
 		return told.Add(m.Lag)
@@ -65,10 +65,10 @@ func (m Market) next(told protocol.Time) protocol.Time {
 }
 
 // MarketOf returns the power market of a zone, named as Electricity Maps names
-// them, and whether the zone is listed. Where the clocks change, publication
-// is by winter time and the day's end by summer time, so that nothing is known
-// too early. Zones with a price in real time: PJM's Dominion, New South Wales,
-// Ontario, Singapore.
+// it, and whether the zone is listed. Where clocks change, publication follows
+// winter time and the end of the day summer time, so that no value is known too
+// early. Zones with real-time prices: PJM's Dominion, New South Wales, Ontario,
+// Singapore.
 func MarketOf(zone string) (Market, bool) {
 	switch zone {
 	case "DE", "FR", "ES", "PT", "BE", "NL", "CH", "AT", "GB", "SE-SE3", "SE-SE4":

@@ -2,35 +2,36 @@ package forecast
 
 import "math"
 
-// A regression of what Blend is off by, on what was known at the time: a ridge
-// regression (A. E. Hoerl, R. W. Kennard 1970), solved anew from the hours told
-// before each forecast. Its penalty draws it to Blend and not to nothing, so that
-// what cannot be learnt from a short or wild history is left as it is.
-// It has no constant: that learnt the last weeks' drift and made all leads beyond an hour worse.
+// A regression of Blend's errors on what was known at the time: a ridge
+// regression (A. E. Hoerl, R. W. Kennard 1970), solved before each forecast from
+// the hours published so far. Its penalty shrinks the correction to zero, that
+// is, the forecast to Blend, so a short or wild history changes nothing. It has
+// no constant term: one that was tried learnt the drift of the last weeks and
+// made all leads beyond an hour worse.
 
 const (
-	learnt = 28 * day // hours it learns from
-	enough = 3 * day  // of which as many must have been told: two days that differ, and one to learn from
-	stride = 5        // between the hours that it learns from; prime to a day, so it sees all hours of it
-	shrink = 20       // the penalty, by hour of lead: errors of forecasts that overlap are hardly independent
+	learnt = 28 * day // hours of history that it learns from
+	enough = 3 * day  // published hours that it needs of these: two days that differ, and one to learn from
+	stride = 5        // distance of the hours that it learns from; prime to 24, so that it sees every hour of the day
+	shrink = 20       // the penalty by hour of lead: forecasts that overlap have dependent errors
 )
 
-// blocks are leads that are learnt together: from each to the next.
+// blocks are the bounds of ranges of leads that share weights, in hours.
 var blocks = [...]hour{1, 2, 4, 7, 13, 25, 49, 97}
 
-// clues are what a forecast's error is put down to.
+// clues are the explanatory variables of a forecast's error.
 type clues [5]float64
 
-// A lesson is what a track teaches up to an hour. The zero teaches nothing.
+// A lesson is a regression on a track up to an hour. The zero corrects nothing.
 type lesson struct {
 	track   *track
 	anchor  hour
-	scale   float64 // of clues and errors
-	done    [len(blocks) - 1]bool
+	scale   float64               // unit of clues and errors: the usual change within a day
+	done    [len(blocks) - 1]bool // which weights are computed
 	weights [len(blocks) - 1]clues
 }
 
-// lesson returns what can be learnt up to anchor of values that change by so much.
+// lesson returns the regression up to anchor for values that usually change by restless.
 func (t *track) lesson(rule Rule, anchor hour, restless int64) *lesson {
 	l, told := &lesson{track: t, anchor: anchor}, 0
 	for h := max(anchor-learnt+1, t.first); h <= anchor && rule == Regression; h++ {
@@ -65,10 +66,10 @@ func (l *lesson) amend(h hour) int64 {
 	return int64(math.Round(min(max(float64(v*l.scale), -unheard), unheard)))
 }
 
-// unheard is more than any two values differ by.
+// unheard exceeds the difference of any two valid values.
 const unheard = 1e9
 
-// learn returns the weights of clues for leads up to, and without, to.
+// learn returns the weights for leads from (included) to to (excluded).
 func (l *lesson) learn(from, to hour) clues {
 	var n normal
 	first := max(l.anchor-learnt, l.track.first) + day
@@ -88,7 +89,7 @@ func (l *lesson) learn(from, to hour) clues {
 	return n.solve(shrink * float64(from+to-1) / 2 / stride)
 }
 
-// clues returns what was known at origin of the value at h, and Blend's forecast.
+// clues returns the variables known at origin for the value at h, and Blend's forecast of h.
 func (l *lesson) clues(h, origin hour) (x clues, blend int64) {
 	t := l.track
 	usual, missed := t.usual(Average, h, origin), t.missed(Blend, origin)

@@ -2,14 +2,14 @@ package forecast
 
 import "math"
 
-// normal are the normal equations of a least-squares fit, half of them: they are
-// symmetric.
+// normal holds the normal equations of a least-squares fit; of the symmetric
+// matrix only the lower half.
 type normal struct {
 	xx [len(clues{})]clues
 	xy clues
 }
 
-// add counts one more case: of x came y.
+// add adds one observation: variables x with outcome y.
 func (n *normal) add(x clues, y float64) {
 	for i := range x {
 		for j := range i + 1 {
@@ -19,9 +19,10 @@ func (n *normal) add(x clues, y float64) {
 	}
 }
 
-// solve returns the weights that fit best, drawn to nothing by the penalty; none if
-// there is no one best fit. It is Cholesky's method without roots, in this order
-// and rounded at each step, so it is the same on any processor.
+// solve returns the weights that fit best under the penalty; zeros if the system
+// is too close to singular. It is Cholesky's method without square roots (LDL),
+// in this order and rounded at each step, so that every processor gets the same
+// bits.
 func (n *normal) solve(penalty float64) (w clues) {
 	var low [len(w)]clues
 	var pivot clues
@@ -40,7 +41,7 @@ func (n *normal) solve(penalty float64) (w clues) {
 				low[i][j] = v / pivot[j]
 			}
 		}
-		if !(pivot[i] > penalty/2 && pivot[i] < math.MaxFloat64) { // in exact numbers it is the penalty or more
+		if !(pivot[i] > penalty/2 && pivot[i] < math.MaxFloat64) { // without rounding, a pivot is at least the penalty
 			return clues{}
 		}
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Series is a step function of time: each point holds until the next, the
+// A Series is a step function of time: each point holds until the next one, the
 // last for an hour. The zero Series has no values.
 type Series struct {
 	points []protocol.Point // Invariant: ascending by At, no two alike
 }
 
-// NewSeries returns the series of points in ascending time. The error names
-// the first that is not.
+// NewSeries returns the series of points, which must be in ascending time. The
+// error names the first point that is not.
 func NewSeries(points []protocol.Point) (Series, error) {
 	for i, p := range points[:max(0, len(points)-1)] {
 		if next := points[i+1]; next.At <= p.At {
-			return Series{}, fmt.Errorf("grid: point %d is of %v, and the one before of %v; want ascending time", i+1, next.At, p.At)
+			return Series{}, fmt.Errorf("forecast: point %d of the series is at %v, not after the one before at %v; sort points by time and remove duplicates", i+1, next.At, p.At)
 		}
 	}
 	return Series{slices.Clone(points)}, nil
 }
 
-// At returns the value at t; false before the first point and past the end.
+// At returns the value at t; ok is false before the first point and after the end.
 func (s Series) At(t protocol.Time) (int64, bool) {
 	i, exact := slices.BinarySearchFunc(s.points, t, func(p protocol.Point, t protocol.Time) int {
 		return cmp.Compare(p.At, t)
@@ -48,7 +48,7 @@ func (s Series) Start() protocol.Time {
 	return s.points[0].At
 }
 
-// End returns the instant past the last value: an hour after the last point.
+// End returns the instant after the last value: an hour after the last point.
 func (s Series) End() protocol.Time {
 	if len(s.points) == 0 {
 		return 0
@@ -56,12 +56,12 @@ func (s Series) End() protocol.Time {
 	return s.points[len(s.points)-1].At.Add(time.Hour)
 }
 
-// An hour is counted from 1970, in UTC.
+// An hour counts hours since 1970, in UTC.
 type hour int64
 
 func hourOf(t protocol.Time) hour { return hour(sane(t).Floor(time.Hour) / msPerHour) }
 
-// sane cuts t to within 140,000 years of 1970, where no sum overflows.
+// sane clamps t to within 140,000 years of 1970, where no sum overflows.
 func sane(t protocol.Time) protocol.Time { return min(max(t, -1<<52), 1<<52) }
 
 func (h hour) start() protocol.Time { return protocol.Time(h) * msPerHour }

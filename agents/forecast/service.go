@@ -2,24 +2,24 @@ package forecast
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A Bulletin is what a service said, at one time, of hours to come.
+// A Bulletin is a forecast that a service issued at one time for coming hours.
 type Bulletin struct {
 	Issued protocol.Time
 	Points []protocol.Point // not empty; hours ascend
 }
 
-// A Service says bulletins when they are issued, each once. Its owner puts what it
-// says into Signal messages that are marked as guesses.
+// A Service publishes bulletins when they are issued, each once. Its owner sends
+// them as Signal messages that are marked as forecasts (Guess).
 type Service struct {
-	said []Bulletin // Invariant: ascending by Issued; those still to say
+	said []Bulletin // Invariant: ascending by Issued; those not published yet
 }
 
-// NewService returns a service that has said nothing yet. Bulletins ascend by the
-// time at which they are issued.
+// NewService returns a service that has published nothing yet. said must ascend
+// by Issued.
 func NewService(said []Bulletin) *Service { return &Service{said} }
 
-// Publish returns the next bulletin that was issued by now, or nothing. What a
-// later one says of an hour replaces what an earlier one said.
+// Publish returns the points of the next bulletin that was issued by now, or
+// nil. A later bulletin's forecast of an hour replaces an earlier one's.
 func (s *Service) Publish(now protocol.Time) []protocol.Point {
 	if len(s.said) == 0 || s.said[0].Issued > now {
 		return nil
@@ -29,7 +29,7 @@ func (s *Service) Publish(now protocol.Time) []protocol.Point {
 	return points
 }
 
-// Due returns when Publish will have more to say, or 0 for never.
+// Due returns when Publish will return more points, or 0 for never.
 func (s *Service) Due() protocol.Time {
 	if len(s.said) == 0 {
 		return 0

@@ -1,20 +1,20 @@
 package forecast
 
-// A track is what is known of one quantity, by hour. It is dense: bounds on
-// how far it reaches are kept by [Known.Hear].
+// A track holds the received values of one quantity, by hour. It is dense:
+// [Known.Hear] bounds how far it reaches.
 type track struct {
 	first hour // of told[0]
 	told  []cell
 }
 
 type cell struct {
-	value  int64 // the fact; as long as there is none, the guess
-	known  bool  // as a fact
-	guess  bool  // by others
-	theirs int64 // what they guessed
+	value  int64 // the published value; until there is one, the service's forecast
+	known  bool  // a value was published
+	guess  bool  // a service forecast was received
+	theirs int64 // that forecast
 }
 
-// missed returns by how much others guessed too little; nothing, if they did not.
+// missed returns by how much the service's forecast was too low; 0 without both.
 func (c cell) missed() int64 {
 	if !c.known || !c.guess {
 		return 0
@@ -22,7 +22,7 @@ func (c cell) missed() int64 {
 	return c.value - c.theirs
 }
 
-// of returns what was told of h.
+// of returns what was received for h; the zero cell if nothing.
 func (t *track) of(h hour) cell {
 	if h < t.first || h >= t.end() {
 		return cell{}
@@ -30,17 +30,17 @@ func (t *track) of(h hour) cell {
 	return t.told[h-t.first]
 }
 
-// at returns the value told of h as a fact.
+// at returns the published value of h.
 func (t *track) at(h hour) (int64, bool) {
 	c := t.of(h)
 	return c.value, c.known
 }
 
-// end returns the hour past the last told.
+// end returns the hour after the last one stored.
 func (t *track) end() hour { return t.first + hour(len(t.told)) }
 
-// put remembers the value of h. A newer word about an hour replaces the older,
-// but a guess never a fact.
+// put stores the value of h. A newer value of an hour replaces an older one, but
+// a service forecast (guess) never replaces a published value.
 func (t *track) put(h hour, value int64, guess bool) {
 	if guess && t.of(h).known {
 		return
@@ -64,7 +64,8 @@ func (t *track) put(h hour, value int64, guess bool) {
 	}
 }
 
-// forget drops the hours before oldest, a week of them at a time.
+// forget drops the hours before oldest, at least a week of them at a time, so
+// that it seldom copies.
 func (t *track) forget(oldest hour) {
 	if n := int(min(oldest, t.end()) - t.first); n >= 7*day {
 		t.told = append([]cell(nil), t.told[n:]...)
@@ -72,7 +73,7 @@ func (t *track) forget(oldest hour) {
 	}
 }
 
-// before returns the last hour told that is not after h.
+// before returns the last published hour at or before h.
 func (t *track) before(h hour) (hour, bool) {
 	for h = min(h, t.end()-1); h >= t.first; h-- {
 		if t.told[h-t.first].known {
@@ -82,7 +83,7 @@ func (t *track) before(h hour) (hour, bool) {
 	return 0, false
 }
 
-// after returns the first hour told that is not before h.
+// after returns the first published hour at or after h.
 func (t *track) after(h hour) (hour, bool) {
 	for h = max(h, t.first); h < t.end(); h++ {
 		if t.told[h-t.first].known {
@@ -92,9 +93,9 @@ func (t *track) after(h hour) (hour, bool) {
 	return 0, false
 }
 
-// near returns the value of h, or else what others guessed it to be, or else that
-// of the last hour told before it, or else of the first after it; told is whether
-// it is a fact of h itself, and ok whether anything was told at all.
+// near returns the published value of h, or else the service's forecast of it, or
+// else the last published value before it, or else the first after it. told
+// reports whether the value was published for h itself, ok whether there is any.
 func (t *track) near(h hour) (value int64, told, ok bool) {
 	if c := t.of(h); c.known || c.guess {
 		return c.value, c.known, true

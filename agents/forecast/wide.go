@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// Sums of price x PUE x time x power do not fit into 64 bits: here are the two
+// Sums of price x PUE x time x power do not fit into 64 bits. These are the two
 // exact products that need 128.
 
-// total returns (hours x msPerHour + ms) x factor / unit, to the nearest, halves
-// away from zero, and the largest number there is when it is larger. factor
-// and unit are positive.
+// total returns (hours x msPerHour + ms) x factor / unit, rounded to the nearest,
+// halves away from zero, and clamped to the range of int64. factor and unit are
+// positive.
 func total(hours, ms, factor, unit int64) int64 {
 	hours, ms = hours+ms/msPerHour, ms%msPerHour
-	switch { // the two of one sign
+	switch { // give both parts the same sign
 	case hours > 0 && ms < 0:
 		hours, ms = hours-1, ms+msPerHour
 	case hours < 0 && ms > 0:
@@ -32,13 +32,14 @@ func total(hours, ms, factor, unit int64) int64 {
 	return divide(top, low, uint64(unit), hours < 0 || ms < 0)
 }
 
-// mulDiv returns a x b / c likewise. c is positive.
+// mulDiv returns a x b / c, rounded and clamped as by total. c is positive.
 func mulDiv(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(size(a), size(b))
 	return divide(hi, lo, uint64(c), (a < 0) != (b < 0))
 }
 
-// divide returns hi, lo over c to the nearest, with a sign.
+// divide returns the 128-bit number hi:lo divided by c, rounded to the nearest,
+// with a sign and clamped.
 func divide(hi, lo, c uint64, negative bool) int64 {
 	lo, carry := bits.Add64(lo, c/2, 0)
 	hi, carry = bits.Add64(hi, 0, carry)
@@ -53,7 +54,7 @@ func divide(hi, lo, c uint64, negative bool) int64 {
 	return int64(q)
 }
 
-// size returns v without its sign.
+// size returns the absolute value of v, which fits even for the smallest int64.
 func size(v int64) uint64 {
 	if v < 0 {
 		return -uint64(v)

@@ -1,16 +1,16 @@
-// Package runtimeest is what a site remembers of the jobs that it ran: how long jobs
-// of a tenant, an image and a shape took, and what they drew. A job that does not
-// say how long it runs is bid for by it.
+// Package runtimeest estimates run times of jobs from earlier runs at a site: how
+// long jobs of a tenant, an image and a shape took, and what power they drew. A
+// site bids by it for a job that states no run time.
 //
 // What it promises:
-//   - an estimate is made of what was learned before, and of nothing else;
-//   - quantiles rise with their part, and are within 2 % of those that were seen
+//   - an estimate depends only on the runs learned before it;
+//   - quantiles ascend with their rank, and are within 2 % of the observed ones
 //     where all runs are alike;
-//   - what is kept is bounded, whatever is learned: [Config.Most] kinds of jobs,
-//     each of at most 2,048 numbers;
+//   - memory is bounded, whatever is learned: [Config.Most] kinds of jobs, each of
+//     at most 2,048 numbers;
 //   - the same runs in the same order give the same estimates.
 //
-// Who measures a run is the caller's affair; so is what becomes of the estimate.
+// The executor measures runs; package agents uses the estimates.
 package runtimeest
 
 import (
@@ -26,22 +26,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config bounds what is kept.
+// Config bounds the memory of profiles.
 type Config struct {
-	Most int // kinds of jobs; default 4096: those unheard of longest are forgotten first
+	Most int // kinds of jobs; default 4096; the least recently used are evicted first
 }
 
-// Profiles are what a site remembers.
+// Profiles hold what a site has learned from its runs.
 type Profiles struct {
 	cfg   Config
 	kinds map[kind]*kept
-	clock uint64 // counts runs, to know what is unheard of longest
+	clock uint64 // counts runs, to find the least recently used kinds
 }
 
-// A kind of job. Parts that are empty are of all.
+// A kind of job. An empty part matches all jobs.
 type kind struct{ tenant, image, shape string }
 
-// kept is what is known of one kind.
+// kept is what was learned of one kind.
 type kept struct {
 	lasted, power *ddsketch.DDSketch // seconds at the reference clock; watts
 	runs          int
@@ -49,13 +49,14 @@ type kept struct {
 	use           means
 }
 
-// means are the means of what was measured of a use.
+// means accumulates the mean resource use over the runs that measured it.
 type means struct {
 	sum protocol.Use
 	n   [7]int
 }
 
-// fields are those of a use, in an order of their own.
+// fields returns pointers to the fields of a use in a fixed order. The last is
+// the temperature, which add bounds by itself.
 func fields(u *protocol.Use) [7]*int64 {
 	return [7]*int64{(*int64)(&u.GPU), (*int64)(&u.GPUMemory), (*int64)(&u.CPU), (*int64)(&u.Memory), (*int64)(&u.Received), (*int64)(&u.Sent), nil}
 }
@@ -74,7 +75,8 @@ func (m *means) add(u protocol.Use) {
 	}
 }
 
-// most is more than any figure of a use, and few enough for their sum.
+// most bounds one figure of a use, far above any real one, so that sums of runs
+// fit into an int64.
 const most = 1 << 40
 
 func (m means) mean() protocol.Use {
@@ -89,14 +91,14 @@ func (m means) mean() protocol.Use {
 	return m.sum
 }
 
-// Sketches are exact to 2 % of a value, from a second to a month in some 370
-// numbers; collapsing bounds what hostile values take.
+// Sketches are exact to 2 % of a value; from a second to a month they need some
+// 370 bins. The limit on bins bounds the memory that hostile values can take.
 const (
 	accuracy = 0.02
 	bins     = 1024
 )
 
-// New returns profiles of nothing.
+// New returns profiles that have learned nothing yet.
 func New(cfg Config) *Profiles {
 	if cfg.Most == 0 {
 		cfg.Most = 4096
@@ -104,8 +106,8 @@ func New(cfg Config) *Profiles {
 	return &Profiles{cfg: cfg, kinds: make(map[kind]*kept)}
 }
 
-// Shape names how large a job is: GPUs, or a share in quarters of one, or cores by
-// powers of two.
+// Shape returns the size class of a job: its number of GPUs, or its share in
+// quarters of a GPU, or its cores rounded up to a power of two.
 func Shape(j protocol.Job) string {
 	switch {
 	case j.GPUs == 0:
@@ -116,7 +118,7 @@ func Shape(j protocol.Job) string {
 	return fmt.Sprintf("gpu=%d", j.GPUs)
 }
 
-// levels are the kinds that a job is of, from all jobs to those most like it.
+// levels returns the kinds that j belongs to, from all jobs to the most specific.
 func levels(j protocol.Job) []kind {
 	shape := Shape(j)
 	out := []kind{{}, {shape: shape}}
@@ -129,8 +131,8 @@ func levels(j protocol.Job) []kind {
 	return out
 }
 
-// Learn remembers a run: how long it took at the reference clock, what it drew in
-// the mean, 0 if that was not measured, and what it used.
+// Learn adds a run: its duration at the reference clock, its mean power (0 if it
+// was not measured) and its resource use. It ignores values out of range.
 func (p *Profiles) Learn(j protocol.Job, lasted time.Duration, power protocol.Milliwatts, use protocol.Use) {
 	if lasted <= 0 || lasted > protocol.MaxRun || power < 0 {
 		return
@@ -146,7 +148,8 @@ func (p *Profiles) Learn(j protocol.Job, lasted time.Duration, power protocol.Mi
 		x.used = p.clock
 		x.runs++
 		x.use.add(use)
-		// Of values that the sketch can hold, which these are, it has no error.
+		// The sketch reports an error only for values that it cannot hold; the
+		// checks above exclude them.
 		_ = x.lasted.Add(max(lasted.Seconds(), 1))
 		if power > 0 {
 			_ = x.power.Add(float64(power) / 1000)
@@ -158,24 +161,25 @@ func (p *Profiles) Learn(j protocol.Job, lasted time.Duration, power protocol.Mi
 func sketch() *ddsketch.DDSketch {
 	s, err := ddsketch.LogCollapsingLowestDenseDDSketch(accuracy, bins)
 	if err != nil {
-		panic(err) // accuracy and bins are ours
+		panic(err) // Invariant: accuracy and bins are valid constants
 	}
 	return s
 }
 
-// recent runs count as much as all that was before them: what a tenant runs
-// changes.
+// recent is the number of runs whose weight equals that of all earlier runs, so
+// that estimates follow a tenant whose jobs change.
 const recent = 512
 
 func (x *kept) fade() {
 	for _, s := range []*ddsketch.DDSketch{x.lasted, x.power} {
 		if s.GetCount() >= 2*recent {
-			_ = s.Reweight(0.5) // a positive weight is no error
+			_ = s.Reweight(0.5) // only a weight <= 0 is an error
 		}
 	}
 }
 
-// makeRoom forgets what is unheard of longest, a sixteenth at a time.
+// makeRoom evicts the least recently used kinds, a sixteenth at a time, but never
+// the kind of all jobs.
 func (p *Profiles) makeRoom() {
 	if len(p.kinds) < p.cfg.Most {
 		return
@@ -194,21 +198,21 @@ func byName(x, y kind) int {
 	return cmp.Or(cmp.Compare(x.tenant, y.tenant), cmp.Compare(x.image, y.image), cmp.Compare(x.shape, y.shape))
 }
 
-// prior is how many runs a more general kind counts for, beside those of the kind
-// itself.
+// prior is the number of runs that the more general kinds count for, beside the
+// runs of the kind itself.
 const prior = 12
 
-// An Estimate is how long a job may run at the reference clock, and what it may
-// draw.
+// An Estimate is a distribution of a job's run time at the reference clock, and
+// its power.
 type Estimate struct {
 	protocol.Estimate
-	Power protocol.Milliwatts // half of such jobs drew less; 0: never measured
+	Power protocol.Milliwatts // median of such jobs; 0: never measured
 	all   *ddsketch.DDSketch
 }
 
-// Estimate returns what is known of jobs like j: of those most like it, and where
-// they are few, of the more general kinds that they belong to. Without any it is an
-// hour, and a day for the longest in ten.
+// Estimate returns what jobs like j took: those most like it, weighted with the
+// more general kinds where these runs are few. Without any run learned it is an
+// hour, and a day for the 90th percentile.
 func (p *Profiles) Estimate(j protocol.Job) Estimate {
 	lasted, power := sketch(), sketch()
 	e := Estimate{Estimate: protocol.Estimate{Mean: time.Hour, P50: time.Hour, P90: 24 * time.Hour}}
@@ -227,23 +231,24 @@ func (p *Profiles) Estimate(j protocol.Job) Estimate {
 	e.Mean = seconds(lasted.GetSum() / lasted.GetCount())
 	e.P50, e.P90 = e.Quantile(500), e.Quantile(900)
 	if !power.IsEmpty() {
-		watts, _ := power.GetValueAtQuantile(0.5) // it is not empty
+		watts, _ := power.GetValueAtQuantile(0.5) // an error only for an empty sketch
 		e.Power = protocol.Milliwatts(watts * 1000)
 	}
 	return e
 }
 
-// mixed returns what a kind shows, with its general kinds counted as a few runs.
+// mixed returns the sketch of a kind merged with its general kinds, which together
+// count as at most prior runs.
 func mixed(general, special *ddsketch.DDSketch) *ddsketch.DDSketch {
 	out := special.Copy()
 	if n := general.GetCount(); n > 0 {
 		_ = general.Reweight(min(1, prior/n))
-		_ = out.MergeWith(general) // of one mapping
+		_ = out.MergeWith(general) // an error only for sketches of different accuracy
 	}
 	return out
 }
 
-// Quantile returns what so many thousandths of such jobs took at most.
+// Quantile returns the run time that part thousandths of such jobs do not exceed.
 func (e Estimate) Quantile(part protocol.Milli) time.Duration {
 	if e.all == nil {
 		if part > 500 {
@@ -251,7 +256,7 @@ func (e Estimate) Quantile(part protocol.Milli) time.Duration {
 		}
 		return e.P50
 	}
-	s, _ := e.all.GetValueAtQuantile(float64(part) / 1000) // it is not empty
+	s, _ := e.all.GetValueAtQuantile(float64(part) / 1000) // an error only for an empty sketch
 	return seconds(s)
 }
 
@@ -259,9 +264,9 @@ func seconds(s float64) time.Duration {
 	return min(max(time.Duration(s*1000)*time.Millisecond, time.Second), protocol.MaxRun)
 }
 
-// A Row is one kind of job as people read it.
+// A Row is one kind of job, for display.
 type Row struct {
-	Tenant string              `json:"tenant"` // "" is all
+	Tenant string              `json:"tenant"` // "": all tenants
 	Image  string              `json:"image"`
 	Shape  string              `json:"shape"`
 	Runs   int                 `json:"runs"`
@@ -274,7 +279,7 @@ type Row struct {
 	Use    protocol.Use        `json:"use"` // means of what was measured
 }
 
-// Rows returns all kinds, by name, those of all jobs first.
+// Rows returns all kinds, sorted by name; the kind of all jobs comes first.
 func (p *Profiles) Rows() []Row {
 	var out []Row
 	for _, k := range slices.SortedFunc(maps.Keys(p.kinds), byName) {
