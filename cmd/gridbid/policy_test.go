@@ -37,8 +37,8 @@ func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 	}
 	say("never run at coal-plains until 2026-03-13") // of the clock that is played
 	ban, other := say("never run at coal-plains"), say("avoid coal at night")
-	if text, err := gridbid("policy", "apply", ban.ID); err == nil || !strings.Contains(err.Error(), "nobody confirmed") {
-		t.Errorf("a wish that nobody confirmed: %v: %s", err, text)
+	if text, err := gridbid("policy", "apply", ban.ID); err == nil || !strings.Contains(err.Error(), "no operator confirmed") {
+		t.Errorf("a change that no operator confirmed: %v: %s", err, text)
 	}
 	if text, err := gridbid("policy", "apply", ban.ID, "--by", "ada"); err != nil || !strings.Contains(text, "R-1") || !strings.Contains(text, "may not run at coal-plains") {
 		t.Fatalf("apply: %v: %s", err, text)

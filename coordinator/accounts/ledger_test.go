@@ -80,7 +80,7 @@ func TestRuleCheck(t *testing.T) {
 		{"a margin as large as the cost is the most", Rule{Margin: 1000}, true},
 		{"a margin above the cost is a mistake", Rule{Margin: 1001}, false},
 		{"a negative margin is a mistake", Rule{Margin: -1}, false},
-		{"a payment nobody knows is a mistake", Rule{Pay: "gift"}, false},
+		{"an unknown payment is an error", Rule{Pay: "gift"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := tc.rule.Check(); (got == "") != tc.ok {

@@ -2,22 +2,22 @@ package accounts
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A Payment names how a finished job is paid for.
+// A Payment names the rule by which a site is paid for a finished job.
 type Payment string
 
-// Payments. METHOD: a site is paid for work.
+// Payments (docs/method.md, section 8).
 const (
-	Settled    Payment = "settled"     // the measured cost of energy, and the margin on it
-	FirstPrice Payment = "first-price" // what was bid, whatever was measured
+	Settled    Payment = "settled"     // the measured cost of energy plus the margin
+	FirstPrice Payment = "first-price" // the bid, whatever was measured
 )
 
-// A Rule is how a federation pays. The zero Rule is [Settled] at cost.
+// A Rule is the payment rule of a federation. The zero Rule is [Settled] without margin.
 type Rule struct {
-	Pay    Payment        // "" is Settled
-	Margin protocol.Milli // of the energy's cost, paid on top under Settled; 0..1000
+	Pay    Payment        // "" means Settled
+	Margin protocol.Milli // thousandths of the energy's cost, added under Settled; 0..1000
 }
 
-// Check returns what is wrong with the rule, in words for who wrote it, or "".
+// Check returns what is wrong with the rule and which values are valid, or "".
 func (r Rule) Check() string {
 	switch {
 	case r.Pay != "" && r.Pay != Settled && r.Pay != FirstPrice:
@@ -28,19 +28,19 @@ func (r Rule) Check() string {
 	return ""
 }
 
-// Settle returns what the tenant pays the site for a job that was bid at one
-// bill and measured at another.
+// Settle returns what the tenant pays the site for a job, from its bid and its
+// measured usage.
 //
-// Energy may cost less than nothing in an hour of surplus. The payment is then
-// negative too, and the margin still goes to the site: it is taken of the
-// cost's size, rounded towards zero.
+// Energy can have a negative price in an hour of surplus. The payment is then
+// negative too, but the margin still goes to the site: it is computed from the
+// absolute cost and rounded towards zero.
 func Settle(bid, measured protocol.Bill, rule Rule) protocol.Microdollars {
 	if rule.Pay == FirstPrice {
 		return bid.Money
 	}
 	cost := measured.Money
 	size := max(cost, -cost)
-	// Split so that the product cannot overflow before the division.
+	// Divide in two parts, so that the product cannot overflow.
 	margin := size/1000*protocol.Microdollars(rule.Margin) + size%1000*protocol.Microdollars(rule.Margin)/1000
 	return cost + margin
 }

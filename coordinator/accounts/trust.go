@@ -6,38 +6,38 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Memory is how many of a site's latest jobs its trust rests on. Older ones
-// are forgotten, so that a site which repairs its meters is believed again,
-// and so that what is kept about a site has a bound.
+// Memory is the number of a site's latest jobs that its trust depends on. Older
+// jobs are dropped, so that a site that repairs its meters regains trust and the
+// memory for each site is bounded.
 const Memory = 64
 
-// Bounds of a factor, in thousandths of the bid.
+// Bounds and constants of the trust factor, in thousandths of the bid.
 const (
-	Honest   protocol.Milli = 1000   // bids are taken as said
-	Untrue   protocol.Milli = 10_000 // the most that a bid is held to be short by
-	benefit                 = 4      // honest jobs that a site is credited with before its first
+	Honest   protocol.Milli = 1000   // bids count as they are
+	Untrue   protocol.Milli = 10_000 // largest factor: bids count ten times
+	benefit                 = 4      // honest jobs that every site is credited with in advance
 	spread                  = 1.645  // standard errors above the mean: 95 % one-sided
-	forecast                = 1.5    // measured carbon over bid carbon that an honest forecast may be off by
+	forecast                = 1.5    // measured over bid carbon that an honest forecast may reach
 )
 
-// Trust remembers, for each site, how its measured energy and carbon compared
-// with what it bid. The zero Trust takes every site as honest.
+// Trust stores, for each site, the energy and carbon that it bid and that were
+// measured. The zero Trust rates every site as honest.
 type Trust struct {
 	sites map[string]*past
 }
 
-// A past is a ring of a site's latest jobs.
+// A past is a ring buffer of a site's latest jobs, with the factor they give.
 type past struct {
-	energy, carbon sample // millijoules and milligrams, facility's share included
-	n              int    // jobs ever seen
+	energy, carbon sample // millijoules and milligrams, including the facility's overhead
+	n              int    // number of jobs observed so far; n % Memory is the next slot
 	factor         protocol.Milli
 }
 
-// A sample is what was bid and measured, job by job.
+// A sample holds bid and measured amounts by job.
 type sample struct{ bid, measured [Memory]float64 }
 
-// Observe remembers a finished job of a site. Amounts below zero count as zero;
-// a bid of nothing for a job that took some counts against the site.
+// Observe adds a finished job of a site. Negative amounts count as zero. A zero
+// bid for a job that used something counts against the site.
 func (t *Trust) Observe(site string, bid, measured protocol.Bill) {
 	p := t.sites[site]
 	if p == nil {
@@ -54,13 +54,13 @@ func (t *Trust) Observe(site string, bid, measured protocol.Bill) {
 	p.factor = p.weigh()
 }
 
-// Factor returns what a site's bids are to be multiplied by, in thousandths:
-// [Honest] for a site that keeps its word or is not known, more for one whose
-// jobs take more energy than it says, or far more carbon, at most [Untrue]. A
-// bid's carbon is by a forecast of the grid, so what an honest forecast may be
-// off by counts for nothing.
+// Factor returns the factor by which a site's bids are multiplied, in
+// thousandths: [Honest] for a site without jobs or whose measurements match its
+// bids; more, up to [Untrue], for one whose jobs take more energy than bid, or
+// far more carbon. Bid carbon rests on a forecast of the grid, so carbon counts
+// only beyond the error of an honest forecast.
 //
-// METHOD, Trust: max(1, upper confidence of the ratio measured / bid).
+// Source: docs/method.md, section 8: max(1, upper confidence bound of measured / bid).
 func (t *Trust) Factor(site string) protocol.Milli {
 	if p := t.sites[site]; p != nil {
 		return p.factor
@@ -68,8 +68,8 @@ func (t *Trust) Factor(site string) protocol.Milli {
 	return Honest
 }
 
-// weigh returns the factor that the remembered jobs give. Ratios are drawn
-// towards honesty by the benefit of doubt k: factor = (n upper + k) / (n + k).
+// weigh returns the factor of the stored jobs. A prior of k honest jobs shrinks
+// it towards 1: factor = (n upper + k) / (n + k).
 func (p *past) weigh() protocol.Milli {
 	n := min(p.n, Memory)
 	upper := max(p.energy.upper(n), p.carbon.upper(n)/forecast)
@@ -77,10 +77,11 @@ func (p *past) weigh() protocol.Milli {
 	return max(Honest, min(Untrue, protocol.Milli(math.Round(min(factor, 1000)*1000))))
 }
 
-// upper returns the upper confidence of measured over bid, of n jobs. With bids
-// b and measurements m, the ratio of sums r = Σm / Σb weighs a job by its size,
-// so small honest jobs do not cover a large lie. Its standard error is that of a
-// ratio estimator, e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb; upper is r + 1.645 e.
+// upper returns the upper confidence bound of measured over bid for n jobs. With
+// bids b and measurements m, the ratio of sums r = Σm / Σb weighs each job by its
+// size, so that many small honest jobs do not hide a large false one. The
+// standard error of that ratio estimator is
+// e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb; upper is r + 1.645 e.
 func (s *sample) upper(n int) float64 {
 	var bid, measured float64
 	for i := range n {

@@ -36,7 +36,7 @@ func TestFactor(t *testing.T) {
 		measured []protocol.Millijoules
 		lo, hi   protocol.Milli
 	}{
-		{"a site nobody has tried is honest", nil, 1000, 1000},
+		{"a site without jobs is honest", nil, 1000, 1000},
 		{"a site that keeps its word is honest", times(10, kWh), 1000, 1000},
 		{"a site that takes less than it said gains nothing", times(10, kWh/2), 1000, 1000},
 		{"one bad job is not yet a liar", times(1, kWh*13/10), 1060, 1060},

@@ -10,10 +10,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Change is what a sentence asks of the policy in force. Nothing of it is in
-// force before somebody confirmed it. Its JSON is described in docs/policy.md.
+// A Change is the typed form of a sentence that asks to change the policy in
+// force. Nothing of it takes effect before an operator confirms it.
+// docs/policy.md describes its JSON.
 type Change struct {
-	Base          uint64   `json:"base"` // version that it was made against
+	Base          uint64   `json:"base"` // version of the policy that it was made against
 	Ops           []Op     `json:"ops"`
 	NotUnderstood []string `json:"not_understood,omitempty"` // parts of the sentence that no op covers
 }
@@ -25,8 +26,8 @@ type Op struct {
 	ID   string         `json:"id,omitempty"` // of the rule to remove
 }
 
-// Class says what an op does to what is allowed: "tightens", "loosens", or
-// "soft" if it forbids and allows nothing.
+// Class returns the effect of an op on what is allowed: "tightens" or "loosens"
+// if it adds or removes a hard rule, otherwise "soft".
 func Class(was protocol.Policy, o Op) string {
 	switch {
 	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && hard(r) }):
@@ -37,23 +38,24 @@ func Class(was protocol.Policy, o Op) string {
 	return "soft"
 }
 
-// Apply returns the policy that a change makes of the one in force, ready to be
-// said by the desk. A loosening stands alone: it cannot ride along with what
-// people want to agree to.
+// Apply returns the policy that a change makes of the one in force, with the
+// names of the operators who confirmed it. A change that loosens a hard rule
+// must consist of that op alone, so that operators cannot confirm it unnoticed
+// together with one that they want. The error says what to change.
 func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
 	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Said: said, Rules: slices.Clone(was.Rules)}
 	if c.Base != was.Version {
-		return now, fmt.Errorf("policy: the change was made against version %d, and version %d is in force: make it again", c.Base, was.Version)
+		return now, fmt.Errorf("policy: the change was made against version %d, but version %d is in force: make it again", c.Base, was.Version)
 	}
 	if len(c.Ops) == 0 {
-		return now, errors.New("policy: the sentence asks for no rule that there is")
+		return now, errors.New("policy: the sentence asks for no rule that exists; docs/policy.md lists the rules")
 	}
 	if len(c.Ops) > mostOps {
-		return now, fmt.Errorf("policy: a change of %d ops: at most %d at once", len(c.Ops), mostOps)
+		return now, fmt.Errorf("policy: the change has %d ops, want at most %d: split it", len(c.Ops), mostOps)
 	}
 	for _, o := range c.Ops {
 		if Class(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
-			return now, fmt.Errorf("policy: removing %s loosens a hard rule, and stands with something else: ask for it alone", o.ID)
+			return now, fmt.Errorf("policy: removing %s loosens a hard rule and is combined with other changes: ask for it alone", o.ID)
 		}
 		switch o.Op {
 		case "add":
@@ -63,17 +65,18 @@ func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Pol
 		case "remove":
 			n := len(now.Rules)
 			if now.Rules = slices.DeleteFunc(now.Rules, func(r protocol.Rule) bool { return r.ID == o.ID }); len(now.Rules) == n {
-				return now, fmt.Errorf("policy: no rule %s is in force", o.ID)
+				return now, fmt.Errorf("policy: rule %s is not in force", o.ID)
 			}
 		default:
-			return now, fmt.Errorf("policy: no op is called %q", o.Op)
+			return now, fmt.Errorf("policy: unknown op %q, want add or remove", o.Op)
 		}
 	}
 	return now, Check(was, now)
 }
 
-// next returns a rule number that neither policy has. The version is above
-// every number that was used, as each version adds eight rules at most.
+// next returns a rule number that no rule has or had. A version adds at most
+// mostOps rules, so version times mostOps is at least every number used so far;
+// a number must not be reused, because texts and reasons refer to rules by it.
 func next(was, now protocol.Policy) int {
 	most := int(was.Version) * mostOps
 	for _, r := range slices.Concat(was.Rules, now.Rules) {
@@ -85,10 +88,10 @@ func next(was, now protocol.Policy) int {
 	return most + 1
 }
 
-// mostOps bounds a change.
+// mostOps is the largest number of ops in a change.
 const mostOps = 8
 
-// Tell returns what an op does, in words that code wrote.
+// Tell returns the effect of an op as a sentence. Code writes it, never a model.
 func Tell(was protocol.Policy, o Op) string {
 	if o.Op == "remove" {
 		for _, r := range was.Rules {
@@ -141,7 +144,7 @@ func tell(r protocol.Rule) string {
 			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
 		}
 		also := ""
-		if len(limits) > 0 { // of a policy from before each cap had a rule of its own
+		if len(limits) > 0 { // a rule from a policy that predates the check that each cap has its own rule
 			also = ", nor run there in hours in which " + strings.Join(limits, " or ")
 		}
 		return fmt.Sprintf("%s may not start %s where %s together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
@@ -150,7 +153,7 @@ func tell(r protocol.Rule) string {
 	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
 }
 
-// clean returns names as they may be shown.
+// clean returns names cleared of characters that must not be displayed.
 func clean(names []string) (shown []string) {
 	for _, s := range names {
 		shown = append(shown, format.Clean(s))
@@ -182,5 +185,5 @@ func when(r protocol.Rule) string {
 	return s
 }
 
-// dated returns an instant with its year: a rule may be in force for longer than one.
+// dated formats an instant with its year, since a rule may be in force for longer than one.
 func dated(t protocol.Time) string { return t.Go().Format("2 Jan 2006 15:04") }

@@ -7,9 +7,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Diff is a change in the words of operators, with their units, for programs
-// that know no ledger: docs/policy-diff.schema.json. Sites stand as they were
-// said; which ones they are is in the Change.
+// A Diff is a change in operators' units, for programs that do not read ledgers:
+// docs/policy-diff.schema.json. It names sites as the operator wrote them; the
+// Change has the sites that these words mean.
 type Diff struct {
 	Base          uint64   `json:"base"`
 	Ops           []diffOp `json:"ops"`
@@ -49,7 +49,7 @@ type (
 	}
 )
 
-// Diff returns a change as a Diff; nil if it changes nothing.
+// Diff returns a change as a Diff; nil if it has no ops.
 func (c Change) Diff() *Diff {
 	if len(c.Ops) == 0 {
 		return nil

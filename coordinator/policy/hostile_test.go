@@ -8,12 +8,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What is no change is refused with what is wrong with it.
+// Apply refuses an invalid change, and its error says what is wrong.
 func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 	op := func(rule string) string { return `{"ops": [{"op": "add", "rule": ` + rule + `}]}` }
 	prefer := `{"op": "add", "rule": {"kind": "prefer", "where": {"sites": ["oslo"]}, "weight_thousandths": 100}}`
 	for text, want := range map[string]string{
-		`{"ops": [{"op": "add"}]}`:                                                "names none",
+		`{"ops": [{"op": "add"}]}`:                                                "lacks its rule",
 		`{"ops": [` + strings.Repeat(prefer+",", mostOps) + prefer + `]}`:         "at most 8",
 		op(`{"kind": "cap", "most_milliwatts": -1}`):                              "less than nothing",
 		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                      "less than nothing",
@@ -30,8 +30,8 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// A rule that would not be let in today may be in force. It stays so, and keeps no other
-// rule out.
+// A rule in force may fail a newer check. It stays in force and does not block other
+// changes.
 func TestWhatIsInForceDoesNotKeepAChangeOut(t *testing.T) {
 	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 1, Carbon: 1}}}
 	now, err := Apply(was, Change{Base: 1, Ops: []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"lyon"}})}}, "ada", "", "")

@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ruleJSON is a rule as docs/policy.md describes it.
+// A ruleJSON is the JSON form of a rule (docs/policy.md).
 type ruleJSON struct {
 	ID    string            `json:"id,omitempty"`
 	Kind  protocol.RuleKind `json:"kind"`
@@ -38,7 +38,7 @@ type whenJSON struct {
 	Weekly protocol.Weekly `json:"weekly,omitempty"`
 }
 
-// An opJSON is an op on its way to JSON, or from it.
+// An opJSON is the JSON form of an op.
 type opJSON struct {
 	Op   string    `json:"op"`
 	Rule *ruleJSON `json:"rule,omitempty"`
@@ -65,7 +65,7 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 	}
 	*o = Op{Op: in.Op, ID: in.ID}
 	if in.Op == "add" && in.Rule == nil {
-		return errors.New("policy: an op is to add a rule, and names none")
+		return errors.New("policy: op add lacks its rule")
 	}
 	if r := in.Rule; r != nil {
 		o.Rule = &protocol.Rule{

@@ -1,11 +1,11 @@
-// Package policy is what operators want of the market, as rules: said in words,
-// read by a grammar as a typed change, told back in words that code wrote, and
-// obeyed by the market once it is in force.
+// Package policy holds operators' rules for the market. An operator writes a
+// sentence, a grammar reads it as a typed [Change], code describes the change in
+// words for confirmation, and the market obeys the rules once they are in force.
 //
-// A rule prefers sites, forbids them, or caps the price or the carbon of the
-// hours in which jobs run, or what they draw together. There is no rule for anything else, so nothing else
-// can be changed by one. A change that loosens a hard rule is told apart from
-// others and takes two persons.
+// A rule prefers sites, forbids them, or caps: the price or the carbon intensity
+// of the hours in which jobs run, or the total power of runs. No other kind of
+// rule exists, so a sentence cannot change anything else. A change that loosens
+// a hard rule must stand alone and needs a second person.
 package policy
 
 import (
@@ -21,36 +21,36 @@ import (
 // thousandths.
 const MostWeight protocol.Milli = 500
 
-// mostRules bounds a policy.
+// mostRules is the largest number of rules in a policy.
 const mostRules = 64
 
-// Check returns what is wrong with a policy that is to follow the one in force,
-// or nil.
+// Check returns what is wrong with a policy that is to replace the one in force,
+// or nil. It accepts a rule that is in force already without further checks.
 func Check(was, now protocol.Policy) error {
 	if now.Version != was.Version+1 {
-		return fmt.Errorf("policy: version %d was made against another policy than version %d, which is in force: make it again", now.Version, was.Version)
+		return fmt.Errorf("policy: version %d does not follow version %d, which is in force: make it again", now.Version, was.Version)
 	}
 	if now.By == "" {
-		return errors.New("policy: nobody confirmed it")
+		return errors.New("policy: no operator confirmed it")
 	}
 	if len(now.Rules) > mostRules {
-		return fmt.Errorf("policy: %d rules; at most %d can be in force", len(now.Rules), mostRules)
+		return fmt.Errorf("policy: %d rules, want at most %d: remove some", len(now.Rules), mostRules)
 	}
 	seen := make(map[string]bool)
 	for _, r := range now.Rules {
 		if seen[r.ID] || r.ID == "" {
-			return fmt.Errorf("policy: rule id %q: want each rule to have one of its own", r.ID)
+			return fmt.Errorf("policy: rule id %q is empty or used twice: give each rule its own", r.ID)
 		}
 		seen[r.ID] = true
 		if slices.ContainsFunc(was.Rules, func(x protocol.Rule) bool { return x.ID == r.ID && same(x, r) }) {
-			continue // in force: what became a rule for rules since hinders no other change
+			continue // in force: a check that is newer than the rule must not block other changes
 		}
 		if err := check(r); err != nil {
 			return fmt.Errorf("policy: rule %s: %w", r.ID, err)
 		}
 	}
 	if Loosens(was, now) && (now.Second == "" || now.Second == now.By) {
-		return errors.New("policy: it loosens a hard rule, which takes a second person")
+		return errors.New("policy: it loosens a hard rule, which takes confirmation by a second person")
 	}
 	return nil
 }
@@ -58,11 +58,11 @@ func Check(was, now protocol.Policy) error {
 func check(r protocol.Rule) error {
 	switch {
 	case r.To != 0 && r.To <= r.From:
-		return errors.New("it ends before it begins")
+		return errors.New("it ends before it begins: give a later end")
 	case !slices.Contains([]protocol.Weekly{"", protocol.Weekend, protocol.Weekday, protocol.Night, protocol.Daytime}, r.Weekly):
-		return fmt.Errorf("no time of the week is called %q", r.Weekly)
+		return fmt.Errorf("unknown time of the week %q", r.Weekly)
 	case r.Outside && len(r.Sites) == 0:
-		return errors.New("it is for all sites but those that it names, and it names none")
+		return errors.New("it applies outside of the sites that it names, but it names none")
 	}
 	switch r.Kind {
 	case protocol.Prefer:
@@ -71,28 +71,28 @@ func check(r protocol.Rule) error {
 		}
 	case protocol.Forbid:
 		if len(r.Sites) == 0 && r.Tenant == "" && len(r.Homes) == 0 {
-			return errors.New("it forbids everything")
+			return errors.New("it forbids everything: name a site, a tenant or a home")
 		}
 	case protocol.Cap:
 		switch {
 		case r.Most == 0 && r.Carbon == 0 && r.Power == 0:
-			return errors.New("it caps nothing")
+			return errors.New("it caps nothing: give a price, a carbon intensity or a power")
 		case r.Carbon < 0 || r.Power < 0:
-			return errors.New("it caps carbon or power at less than nothing")
+			return errors.New("its cap on carbon or power is less than nothing")
 		case r.Power != 0 && (r.Most != 0 || r.Carbon != 0):
 			return errors.New("it caps power and something else: give each a rule of its own")
 		}
 	default:
-		return fmt.Errorf("no kind of rule is called %q", r.Kind)
+		return fmt.Errorf("unknown kind of rule %q", r.Kind)
 	}
 	return nil
 }
 
-// hard reports whether a rule may not be broken.
+// hard reports whether runs must obey a rule; a preference only changes costs.
 func hard(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
 
-// Loosens reports whether a policy allows what the one before forbade: whether
-// a hard rule is gone, or is not the same any more.
+// Loosens reports whether a policy allows what the previous one forbade: whether
+// a hard rule was removed or changed.
 func Loosens(was, now protocol.Policy) bool {
 	for _, r := range was.Rules {
 		if hard(r) && !slices.ContainsFunc(now.Rules, func(x protocol.Rule) bool { return same(r, x) }) {
@@ -107,15 +107,15 @@ func same(x, y protocol.Rule) bool {
 		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power
 }
 
-// A Ruling is what a policy says of one option.
+// A Ruling is the effect of a policy on one bid option.
 type Ruling struct {
-	Forbidden string         // id of the rule that forbids it; "" if none does
-	Bias      protocol.Milli // it counts as so many thousandths cheaper
+	Forbidden string         // id of the first rule that forbids it; "" if none does
+	Bias      protocol.Milli // thousandths by which it counts as cheaper
 }
 
-// Rule returns what a policy says of running a job by an option at a site,
-// whose grid is as it says. All preferences that apply count together, up to
-// MostWeight either way.
+// Rule returns the ruling on running a job by an option at a site with outlook
+// g. The weights of all preferences that apply add up, clamped to MostWeight
+// either way after each.
 func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g protocol.Outlook) (out Ruling) {
 	for _, r := range p.Rules {
 		if !Applies(r, j, site, o.Start) {
@@ -135,9 +135,9 @@ func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g p
 	return out
 }
 
-// Ceilings returns the rules that cap the power of runs where a run of a job is to
-// start at an instant. Each caps what all runs at the sites that it [Covers] draw
-// together.
+// Ceilings returns the power caps that apply to a run of a job that starts at a
+// site at an instant. Each caps the total power of all runs at the sites that it
+// [Covers].
 func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
 		if r.Kind == protocol.Cap && r.Power != 0 && Applies(r, j, site, start) {
@@ -147,20 +147,20 @@ func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Tim
 	return all
 }
 
-// Binds reports whether a hard rule may forbid what is allowed at another time: that a
-// job starts at a site within a span.
+// Binds reports whether a hard rule may forbid a start of a job at a site in
+// [from, to], at some instant of it. It ignores the time of the week.
 func Binds(p protocol.Policy, j protocol.Job, site string, from, to protocol.Time) bool {
 	return slices.ContainsFunc(p.Rules, func(r protocol.Rule) bool {
 		return hard(r) && about(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
 	})
 }
 
-// Applies reports whether a rule is for a run of a job at a site that starts at an instant.
+// Applies reports whether a rule applies to a run of a job that starts at a site at an instant.
 func Applies(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
 	return about(r, j, site) && during(r, start)
 }
 
-// Covers reports whether a rule is about what runs at a site.
+// Covers reports whether a rule applies to runs at a site.
 func Covers(r protocol.Rule, site string) bool {
 	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
 }
@@ -172,14 +172,15 @@ func first(a, b string) string {
 	return b
 }
 
-// about reports whether a rule is for a job at a site.
+// about reports whether a rule applies to a job at a site, at any time.
 func about(r protocol.Rule, j protocol.Job, site string) bool {
 	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
 		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
 		Covers(r, site)
 }
 
-// during reports whether a rule is for runs that start at an instant.
+// during reports whether a rule applies to runs that start at an instant. Times
+// of the week are in UTC.
 func during(r protocol.Rule, at protocol.Time) bool {
 	if at < r.From || r.To != 0 && at >= r.To {
 		return false
@@ -200,8 +201,8 @@ func during(r protocol.Rule, at protocol.Time) bool {
 	return true
 }
 
-// exceeds reports whether an hour of a run is above a cap, as the site says.
-// An hour that the site says nothing of is not above.
+// exceeds reports whether any hour of a run is above a cap, by the site's
+// outlook. An hour beyond the outlook does not count as above.
 func exceeds(r protocol.Rule, o protocol.Option, g protocol.Outlook) bool {
 	for i := range max(len(g.Price), len(g.Carbon)) {
 		h := g.From.Add(time.Duration(i) * time.Hour)

@@ -123,8 +123,8 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 		{"lift R-1", "ada", "ada", "second person"},
 		{"lift R-1, prefer oslo", "ada", "ben", "ask for it alone"},
 		{"lift R-1, and everything else", "ada", "ben", "ask for it alone"},
-		{"lift R-9", "ada", "ben", "no rule R-9"},
-		{"prefer oslo", "", "", "nobody confirmed"},
+		{"lift R-9", "ada", "ben", "rule R-9 is not in force"},
+		{"prefer oslo", "", "", "no operator confirmed"},
 		{"sing", "ada", "", "asks for no rule"},
 		{"lift R-1", "ada", "ben", ""},
 		{"prefer oslo", "ada", "", ""},
@@ -135,7 +135,7 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 		}
 	}
 	if _, err := Apply(was, Say("prefer oslo", protocol.Policy{}, known), "ada", "", ""); err == nil {
-		t.Error("a change that was made against another version was applied")
+		t.Error("Apply accepted a change that was made against another version")
 	}
 	narrower := was
 	narrower.Version++
@@ -164,7 +164,7 @@ func TestTell(t *testing.T) {
 			continue
 		}
 		if got := Tell(protocol.Policy{}, c.Ops[0]); got != want {
-			t.Errorf("%q is told as %q; want %q", said, got, want)
+			t.Errorf("%q is described as %q; want %q", said, got, want)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestNothingElseCanBeSaid(t *testing.T) {
 				t.Fatalf("%+v comes back from JSON as %+v", o.Rule, back.Ops[i].Rule)
 			}
 			if text := Tell(was, o); strings.ContainsAny(text, "\x1b\x07") {
-				t.Fatalf("%q is told as %q", said, text)
+				t.Fatalf("%q is described as %q", said, text)
 			}
 		}
 		now, err := Apply(was, c, "ada", "", said)
@@ -244,7 +244,7 @@ func TestNamesThatAreWords(t *testing.T) {
 			got = Tell(protocol.Policy{}, c.Ops[0])
 		}
 		if got != want {
-			t.Errorf("%q is told as %q; want %q", said, got, want)
+			t.Errorf("%q is described as %q; want %q", said, got, want)
 		}
 	}
 }
@@ -262,15 +262,15 @@ func TestATenantThatIsCalledByAWordChangesNoWish(t *testing.T) {
 		t.Errorf("what is said of all is read as %+v", c)
 	}
 	if c := Say("never run jobs of jobs at oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "jobs" {
-		t.Errorf("who is named as a tenant is not one: %+v", c)
+		t.Errorf("a rule does not name its tenant: %+v", c)
 	}
 }
 
-// A rule that could no longer be made is told in full, and hinders no other change.
+// Tell describes a rule that a newer check would refuse in full; it blocks no other change.
 func TestARuleFromBeforeStands(t *testing.T) {
 	was := protocol.Policy{Version: 4, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 200_000_000, Most: 90_000}}}
 	if told := Tell(was, Op{Op: "remove", ID: "R-1"}); !strings.Contains(told, "200 kW") || !strings.Contains(told, "$0.0900") {
-		t.Errorf("told as %q", told)
+		t.Errorf("described as %q", told)
 	}
 	if _, err := Apply(was, Say("avoid coal at night", was, known), "ada", "", ""); err != nil {
 		t.Error(err)
