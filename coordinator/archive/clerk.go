@@ -2,25 +2,26 @@ package archive
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A clerk notes what a coordinator takes in, in the order in which it does, so
-// that whoever has the ledger can make its rounds again.
+// A clerk records the inputs of a coordinator in the order in which it processes
+// them, so that a reader of the ledger can replay its rounds.
 type clerk struct {
 	mouth protocol.Mouth
 	at    protocol.Time
-	is    protocol.Heard // not written yet
+	is    protocol.Heard // inputs that were not written yet
 }
 
-// atOnce bounds what one note holds; a step takes some 20 bytes.
+// atOnce bounds the inputs in one record; each takes some 20 bytes.
 const atOnce = 4096
 
-// begin begins a life from the facts of earlier ones. Steps of the last that led
-// to nothing yet are not noted: nobody knows whether they were taken.
+// begin starts an incarnation with the events that it was restored from. Inputs of
+// the previous one that led to no event are not among them: the log does not
+// show whether it processed them.
 func (c *clerk) begin(now protocol.Time, life uint32, books []protocol.Step, rules string) {
 	c.mouth, c.at = protocol.Mouth{Who: protocol.Clerk, Life: life}, now
 	c.is = protocol.Heard{Life: uint64(life), Rules: rules, Books: books}
 }
 
-// took notes a step.
+// took records an input; m is nil for a tick of the clock.
 func (c *clerk) took(now protocol.Time, m *protocol.Message) {
 	s := protocol.Step{At: now}
 	if m != nil {
@@ -29,7 +30,7 @@ func (c *clerk) took(now protocol.Time, m *protocol.Message) {
 	c.at, c.is.Steps = now, append(c.is.Steps, s)
 }
 
-// notes returns what was noted since the last time.
+// notes returns the inputs recorded since the previous call, as messages.
 func (c *clerk) notes() (all []protocol.Message) {
 	h := c.is
 	c.is = protocol.Heard{Life: h.Life}

@@ -1,14 +1,15 @@
-// Package archive keeps what a coordinator heard and said, so that its page can
-// show it: in memory, and in ledgers of a folder if there is one, where the next
-// start finds it again. Positions in a run mean the same after a restart.
+// Package archive keeps the messages that a coordinator received and sent, for
+// its page: in memory, and in ledger files of a folder if one is configured,
+// where the next start finds them. Positions of messages stay the same across
+// restarts.
 //
-// It keeps, too, in which order the coordinator took in what it heard, and when
-// by its own clock: protocol.Heard. A ledger begins with the facts off the books
-// from which its coordinator began, so each stands alone, and leads whoever
-// steps a market over it to the same decisions: explain/counterfactual.
+// It also records the order in which the coordinator processed its inputs, and
+// the time of its own clock: protocol.Heard. A ledger begins with the events
+// that the coordinator was restored from, so each file stands alone, and a
+// market that replays it makes the same decisions: explain/counterfactual.
 //
-// It is no part of deciding: a notebook that cannot be written says so in the
-// log, and the market goes on.
+// The archive is not part of deciding. If it cannot be written it logs an error
+// and the market goes on. Package bus/eventlog holds what must not be lost.
 package archive
 
 import (
@@ -33,24 +34,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Notebook is what one coordinator heard and said.
+// A Notebook is the archive of one coordinator.
 type Notebook struct {
 	log   *slog.Logger
-	old   []string // ledgers of earlier starts, oldest first
-	ended chan struct{}
+	old   []string      // ledgers of earlier starts, oldest first
+	ended chan struct{} // closed by Close
 
 	mu    sync.Mutex
 	ears  protocol.Ears
 	clerk clerk
-	facts []protocol.Message // restored, of a life that has not begun
-	fresh []protocol.Message // not handed on yet
-	left  bool               // the reader is gone, and nothing is kept for him
-	more  chan struct{}      // closed when there is more
-	book  *wal.Writer        // nil: nothing is written
+	facts []protocol.Message // restored events of the incarnation that is about to begin
+	fresh []protocol.Message // not yet passed to the reader
+	left  bool               // the reader has returned; keep nothing for it
+	more  chan struct{}      // closed, and replaced, when fresh grows
+	book  *wal.Writer        // nil: no folder, or writing has failed
 }
 
-// Open begins a notebook. With a folder, which is made if need be, it goes on
-// after the ledgers that are there, and begins a new one.
+// Open opens an archive. If folder is not "" it makes the folder if necessary,
+// continues after the ledgers in it, and begins a new ledger.
 func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 	n := &Notebook{log: log, more: make(chan struct{}), ended: make(chan struct{})}
 	if folder == "" {
@@ -58,44 +59,45 @@ func Open(folder string, now time.Time, log *slog.Logger) (*Notebook, error) {
 		return n, nil
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("notebook: %w", err)
+		return nil, fmt.Errorf("archive: %w", err)
 	}
 	files, err := os.ReadDir(folder) // by name
 	if err != nil {
-		return nil, fmt.Errorf("notebook: %w", err)
+		return nil, fmt.Errorf("archive: %w", err)
 	}
 	last := 0
 	for _, file := range files {
 		if strings.HasSuffix(file.Name(), ".ledger") {
 			n.old = append(n.old, filepath.Join(folder, file.Name()))
 			number := 0
-			_, _ = fmt.Sscanf(file.Name(), "%d-", &number) // or it is a stranger's
+			_, _ = fmt.Sscanf(file.Name(), "%d-", &number) // no number: a file with another origin
 			last = max(last, number)
 		}
 	}
-	// The number keeps the order, whatever the clock does between two starts and
-	// whichever older ledgers were moved away.
+	// The number determines the order of the files, even if the clock was set
+	// back between two starts or older ledgers were moved away.
 	name := fmt.Sprintf("%05d-%s.ledger", max(last, len(n.old))+1, now.UTC().Format("20060102T150405"))
 	n.book, err = wal.Create(filepath.Join(folder, name), map[string]string{"policy": "auction", "live": "coordinator", "protocol": fmt.Sprint(protocol.Current)})
 	if err != nil {
-		return nil, fmt.Errorf("notebook: %w", err)
+		return nil, fmt.Errorf("archive: %w", err)
 	}
 	go n.flush()
 	return n, nil
 }
 
-// Restored takes down a fact off the books, from which a life will begin.
+// Restored records an event from the event log that the next incarnation restores.
 func (n *Notebook) Restored(m protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.facts = append(n.facts, m)
 }
 
-// told puts facts in an order in which they may have been said: that of the books, in
-// which a coordinator acted on them, whatever the clocks of who said them; but each
-// speaker's by their numbers. A summary of the books begins with the last of each site.
+// told sorts restored events into an order in which they can have been sent: the
+// order of the log, in which the coordinator acted on them, whatever the clocks
+// of their senders; but the messages of each sender by sequence number. A
+// snapshot begins with the last registration of each site, out of that order.
 func told(facts []protocol.Message) (all []protocol.Message) {
-	early := make(map[protocol.Party][]protocol.Message) // those that stand before what was said earlier
+	early := make(map[protocol.Party][]protocol.Message) // those that stand before messages with lower numbers of the same sender
 	least := make(map[protocol.Party]uint64)
 	var rest []protocol.Message
 	for _, m := range slices.Backward(facts) {
@@ -121,12 +123,13 @@ func told(facts []protocol.Message) (all []protocol.Message) {
 	return all
 }
 
-// Begin begins a life of the coordinator from facts that were restored, under
-// settings. The error is one of the settings.
+// Begin starts an incarnation of the coordinator from the restored events, under
+// a market configuration. The error says that the configuration cannot be
+// encoded as JSON.
 func (n *Notebook) Begin(now protocol.Time, life uint32, books []protocol.Step, rules market.Config) error {
 	text, err := json.Marshal(rules)
 	if err != nil {
-		return fmt.Errorf("notebook: settings of the market: %w", err)
+		return fmt.Errorf("archive: encode the market's configuration: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,14 +140,14 @@ func (n *Notebook) Begin(now protocol.Time, life uint32, books []protocol.Step, 
 	return nil
 }
 
-// Took notes a step of the coordinator. It is bus.Loop.Took.
+// Took records an input of the coordinator. It is bus.Loop.Took.
 func (n *Notebook) Took(now protocol.Time, heard *protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.clerk.took(now, heard)
 }
 
-// flush hands what was written to the file, for those who read meanwhile.
+// flush writes buffered messages to the file every second, for other readers of it.
 func (n *Notebook) flush() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -160,19 +163,20 @@ func (n *Notebook) flush() {
 	}
 }
 
-// write writes until it fails; from then on only memory is kept.
+// write writes to the ledger until a write fails; from then on the archive is in
+// memory only.
 func (n *Notebook) write(do func(*wal.Writer) error) {
 	if n.book == nil {
 		return
 	}
 	if err := do(n.book); err != nil {
-		n.log.Error("the notebook is written no more; the page goes on from memory", "err", err)
+		n.log.Error("archive: cannot write the ledger; the page continues from memory until the next start", "err", err)
 		n.book = nil
 	}
 }
 
-// Told takes down what the coordinator heard and said, and before what it said
-// in which order it took in what led to that.
+// Told records the messages that the coordinator received and sent, and before
+// the sent ones the inputs that led to them.
 func (n *Notebook) Told(heard, said []protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -183,7 +187,7 @@ func (n *Notebook) Told(heard, said []protocol.Message) {
 	n.add(said)
 }
 
-// add writes what was not written before, and hands it on.
+// add writes the messages that were not written before, and passes them to the reader.
 func (n *Notebook) add(all []protocol.Message) {
 	for _, m := range all {
 		if !n.ears.New(m) {
@@ -198,7 +202,8 @@ func (n *Notebook) add(all []protocol.Message) {
 	n.more = make(chan struct{})
 }
 
-// Read is a follow.Source, from the beginning and for one reader.
+// Read is a follow.Source: it passes all messages to each from the first one on.
+// It serves one reader and returns at the end of ctx or at an error of each.
 func (n *Notebook) Read(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
 	defer n.leave()
 	for _, path := range n.old {
@@ -227,21 +232,23 @@ func (n *Notebook) Read(ctx context.Context, _ uint64, each func(protocol.Messag
 	}
 }
 
-// leave notes that nobody reads any more: a page that stands still stands for good.
+// leave frees the memory of the reader's queue, for good: a page that stopped
+// does not continue.
 func (n *Notebook) leave() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fresh, n.left = nil, true
 }
 
-// again reads an earlier ledger as far as it is whole.
+// again passes the messages of an earlier ledger to each, up to the first that
+// is incomplete.
 func again(path string, each func(protocol.Message) error) (err error) {
 	r, err := wal.Open(path)
 	if errors.Is(err, wal.ErrTorn) || err != nil && blank(path) {
-		return nil // it was cut off before its first message
+		return nil // the coordinator was killed before it wrote the first message
 	}
 	if err != nil {
-		return fmt.Errorf("notebook: %w", err)
+		return fmt.Errorf("archive: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
@@ -252,7 +259,7 @@ func again(path string, each func(protocol.Message) error) (err error) {
 		case errors.As(err, new(*protocol.UnknownKindError)):
 			continue
 		case err != nil:
-			return fmt.Errorf("notebook: %w", err)
+			return fmt.Errorf("archive: %w", err)
 		}
 		if err := each(m); err != nil {
 			return err
@@ -260,8 +267,8 @@ func again(path string, each func(protocol.Message) error) (err error) {
 	}
 }
 
-// blank reports whether nothing stands in a file but zeros: who began it was killed
-// before he wrote, or had no room, or the power failed.
+// blank reports whether a file is empty or has only zero bytes: the process was
+// killed before it wrote, the disk was full, or the power failed.
 func blank(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -275,7 +282,7 @@ func blank(path string) bool {
 	}
 }
 
-// Close writes the end.
+// Close writes the remaining inputs and closes the ledger.
 func (n *Notebook) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

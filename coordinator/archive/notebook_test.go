@@ -30,7 +30,7 @@ func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
 	return n
 }
 
-// read returns the first so many messages of a notebook.
+// read returns the first n messages of an archive.
 func read(t *testing.T, n *Notebook, want int) (all []protocol.Message) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
@@ -129,7 +129,7 @@ func TestWithoutAFolderNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A full disk is told, and the page goes on.
+// A full disk is logged, and the page continues from memory.
 func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
 	day := timelinetest.Day(4, 10*time.Minute)
 	var log bytes.Buffer
@@ -223,12 +223,12 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 		t.Errorf("%d of 20 facts are written", len(all)-1)
 	}
 	if h := heard[0]; h.Life != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
-		t.Errorf("the first life begins with %+v", h)
+		t.Errorf("the first incarnation begins with %+v", h)
 	}
 	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Step{At: 9}) {
 		t.Errorf("it took %+v", h.Steps)
 	}
 	if heard = heard[2:]; len(heard) != 3 || heard[0].Life != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
-		t.Errorf("the third life begins with %d notes", len(heard))
+		t.Errorf("the third incarnation begins with %d records", len(heard))
 	}
 }

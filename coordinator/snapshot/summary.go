@@ -1,13 +1,17 @@
-// Package snapshot makes less of the facts of a coordinator: what a market and its
-// board need of them to stand where they stood. So a coordinator that is started
-// reads as much after a year as after a day.
+// Package snapshot compacts the event log of a coordinator: it keeps what a
+// market and its job status need to restore their state, and drops the rest. So
+// the start of a coordinator takes as long after a year as after a day.
 //
-// What is left are facts as they were, of jobs that are open or were among the
-// last to end and of each site's last jobs, by which it is trusted; and one
-// protocol.Brought for all others: balances, ids, the numbers that were heard.
+// A snapshot keeps the events, unchanged, of open jobs, of the jobs that ended
+// last, and of each site's last settlements, which give its trust factor. One
+// or more protocol.Brought stand for all others: balances, ids of ended jobs,
+// and the highest sequence number received from each party.
 //
-// Promise: a market restored from a summary stands as one restored from all that
-// went into it; and a summary of a summary and what came after is that of all.
+// Promise: a market restored from a snapshot has the same state as one restored
+// from all events that went into it. A snapshot of a snapshot and later events
+// equals the snapshot of all events.
+//
+// Package bus/eventlog, the neighbour, stores events and snapshots.
 package snapshot
 
 import (
@@ -21,42 +25,42 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Summary is what is left of facts. It is made by New.
+// A Summary accumulates events into a snapshot. Make one with [New].
 type Summary struct {
-	remember time.Duration // for how long the id of an ended job stays known
-	next     int           // number of the next fact
+	remember time.Duration // how long the id of an ended job stays known
+	next     int           // number of the last event added
 
-	rounds   uint64
-	accounts map[accounts.Account]protocol.Balance // of jobs that were left out
-	heard    map[protocol.Party]uint64
-	hellos   map[string]fact // by site, the last
-	drains   map[string]fact
-	gone     []fact             // sites that were said to be
-	policy   []protocol.Message // the last, if any
+	rounds   uint64                                // the highest round seen
+	accounts map[accounts.Account]protocol.Balance // sums over dropped settlements
+	heard    map[protocol.Party]uint64             // highest sequence number received, by sender
+	hellos   map[string]fact                       // the last one, by site
+	drains   map[string]fact                       // the last one, by site
+	gone     []fact                                // decommissions of sites
+	policy   []protocol.Message                    // the last one, if any
 
 	open   map[protocol.JobID]*story
-	ended  []*story                  // the last to end, oldest first
-	whole  map[protocol.JobID]*story // open, or among them
-	strays []protocol.Stray          // from sites that were said to be gone, of jobs left out
-	past   []protocol.Past           // those before, oldest first
-	trust  map[string][]fact
+	ended  []*story                  // jobs that ended last and are kept whole, oldest first
+	whole  map[protocol.JobID]*story // open jobs and those in ended
+	strays []protocol.Stray          // orphaned runs at decommissioned sites, of dropped jobs
+	past   []protocol.Past           // dropped jobs whose ids are still known, oldest first
+	trust  map[string][]fact         // settlements of dropped jobs that trust still needs, by site
 }
 
-// A fact is numbered, so that all come out in the order in which they went in.
+// A fact is an event with its position, so that Messages keeps the order of Add.
 type fact struct {
 	number int
 	m      protocol.Message
 }
 
-// A story is what the books say of one job.
+// A story is the events of one job.
 type story struct {
 	submit protocol.Submit
 	facts  []fact
-	over   protocol.Time // when it ended
+	over   protocol.Time // end of the job
 }
 
-// New returns a summary of nothing, for a market that remembers ended jobs for so
-// long.
+// New returns an empty snapshot for a market that remembers the ids of ended
+// jobs for so long.
 func New(remember time.Duration) *Summary {
 	return &Summary{
 		remember: remember,
@@ -70,7 +74,7 @@ func New(remember time.Duration) *Summary {
 	}
 }
 
-// Add takes in the next fact.
+// Add takes the next event of the log.
 func (s *Summary) Add(m protocol.Message) {
 	s.next++
 	if m.From != protocol.Coordinator && m.From != protocol.Books {
@@ -107,7 +111,7 @@ func (s *Summary) Add(m protocol.Message) {
 		s.stopped(m.From, b.Job, b.Epoch)
 	case protocol.Settled:
 		if s.tell(b.Job, m); s.open[b.Job] == nil {
-			s.observe(fact{s.next, m}, b) // of a job that was left out before
+			s.observe(fact{s.next, m}, b) // the job was dropped by an earlier snapshot
 			return
 		}
 		if !b.Part {
@@ -127,8 +131,8 @@ func (s *Summary) tell(id protocol.JobID, m protocol.Message) {
 	}
 }
 
-// submitted begins a story. A job of the same id that ended was forgotten, or the
-// market would not have taken this one.
+// submitted starts the events of a job. An earlier job of the same id has ended
+// and its id has been forgotten, or the market would not have accepted this one.
 func (s *Summary) submitted(m protocol.Message, b protocol.Submit) {
 	if s.open[b.Job.ID] == nil {
 		t := &story{submit: b, facts: []fact{{s.next, m}}}
@@ -136,7 +140,8 @@ func (s *Summary) submitted(m protocol.Message, b protocol.Submit) {
 	}
 }
 
-// end closes a story, and leaves out the one that ended before all others.
+// end moves a job from open to ended, and drops the job that ended longest ago
+// if there are more than market.Whole.
 func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 	t := s.open[id]
 	if t == nil {
@@ -150,7 +155,7 @@ func (s *Summary) end(at protocol.Time, id protocol.JobID) {
 		s.ended[0] = nil
 		s.ended = s.ended[1:]
 	}
-	if len(s.past) > 0 && s.past[0].At > at { // by a clock that was ahead, and has been set back since
+	if len(s.past) > 0 && s.past[0].At > at { // an earlier clock was ahead and has been corrected since
 		for i := range s.past {
 			s.past[i].At = min(s.past[i].At, at)
 		}
@@ -177,10 +182,10 @@ func (s *Summary) leaveOut(t *story) {
 	}
 }
 
-// straysOf returns from which sites a job was taken that were said to be gone, and
-// have not said since that they stopped it.
+// straysOf returns the orphaned runs of a job: awards at sites that were
+// decommissioned, for which the site has not reported since that it stopped.
 func (s *Summary) straysOf(t *story) (all []protocol.Stray) {
-	var held protocol.Stray // none: its site is ""
+	var held protocol.Stray // the award in force; Site "" is none
 	gone := s.gone
 	for _, f := range t.facts {
 		for len(gone) > 0 && gone[0].number < f.number {
@@ -194,7 +199,7 @@ func (s *Summary) straysOf(t *story) (all []protocol.Stray) {
 			held = protocol.Stray{Site: f.m.To.Site(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Hold:
 			held = protocol.Stray{}
-		case protocol.Accept: // also a late one, of a job that was held since
+		case protocol.Accept: // also a late one, of a job that was deferred since
 			held = protocol.Stray{Site: f.m.From.Site(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Decline:
 			all = without(all, f.m.From, b.Job, b.Epoch)
@@ -210,7 +215,7 @@ func (s *Summary) straysOf(t *story) (all []protocol.Stray) {
 	return all
 }
 
-// stopped notes that a site stopped a job that was left out.
+// stopped removes an orphaned run of a dropped job, since its site reported its end.
 func (s *Summary) stopped(from protocol.Party, id protocol.JobID, epoch uint64) {
 	s.strays = without(s.strays, from, id, epoch)
 }
@@ -221,9 +226,10 @@ func without(all []protocol.Stray, from protocol.Party, id protocol.JobID, epoch
 	})
 }
 
-// observe keeps a settlement of a site for its trust, or what was paid if there
-// are enough later ones. They go by whole rings of memory: trust adds up from
-// where a ring begins.
+// observe keeps a settlement of a dropped job for its site's trust factor. When
+// enough later ones exist it keeps only the payments of the oldest. It drops
+// whole rings of accounts.Memory: trust fills a ring from its beginning, so
+// settlements must keep their places in it.
 func (s *Summary) observe(f fact, b protocol.Settled) {
 	all := append(s.trust[b.Site], f)
 	if len(all) >= 2*accounts.Memory {
@@ -254,18 +260,19 @@ func (s *Summary) brought(b protocol.Brought) {
 	s.strays = append(s.strays, b.Strays...)
 }
 
-// back reports whether a site said f after it was said to be gone. Then it says so
-// once more in its place.
+// back reports whether event f of a site came after the site's decommission. Such
+// an event is restored a second time, in its place after the decommission.
 func (s *Summary) back(site string, f fact) bool {
 	return slices.ContainsFunc(s.gone, func(g fact) bool { return g.m.Body.(protocol.Gone).Site == site && g.number < f.number })
 }
 
-// row is how many rows one Brought holds at most: some 40 bytes each.
+// row bounds the rows of one Brought, at some 40 bytes each, so that it fits
+// into a message.
 const row = 2000
 
-// Messages returns what is left, in the order in which it is to be restored. Last
-// is the number of the last fact on the books that went in: it numbers what is
-// said by the books themselves.
+// Messages returns the snapshot as messages, in the order in which they must be
+// restored. Last is the sequence number of the last event in the log that went
+// in; the numbers of the Brought messages are derived from it.
 func (s *Summary) Messages(last uint64) (all []protocol.Message) {
 	facts := slices.Clone(s.gone)
 	for _, by := range []map[string]fact{s.hellos, s.drains} {
@@ -278,7 +285,7 @@ func (s *Summary) Messages(last uint64) (all []protocol.Message) {
 	}
 	all = append(all, s.policy...)
 	for i, b := range s.books() {
-		// Numbers between those of two facts on the books.
+		// Sequence numbers between those of two events in the log.
 		all = append(all, protocol.Message{
 			Version: protocol.Current, From: protocol.Books, To: protocol.Coordinator, Seq: last<<20 + uint64(i) + 1, Body: b,
 		})
@@ -299,7 +306,7 @@ func (s *Summary) Messages(last uint64) (all []protocol.Message) {
 	return all
 }
 
-// books returns what the books themselves say, in pieces.
+// books returns the snapshot's Brought messages, split by size.
 func (s *Summary) books() (all []protocol.Brought) {
 	first := protocol.Brought{Rounds: s.rounds, Strays: slices.Clone(s.strays)}
 	for _, who := range slices.Sorted(maps.Keys(s.heard)) {

@@ -19,7 +19,7 @@ const noon protocol.Time = 1_649_851_200_000
 
 var config = market.Config{Remember: 40 * time.Hour, Lease: time.Minute}
 
-// A town is a market and all who speak to it, who do this and that.
+// A town is a market and the parties around it, which act at random.
 type town struct {
 	market *market.Market
 	board  jobstatus.Board
@@ -55,7 +55,7 @@ func (w *town) tick() []protocol.Message {
 	return w.hear(w.market.Tick(w.now))
 }
 
-// hear answers what the market says, and returns all that it said.
+// hear answers the messages of the market, and returns all of them.
 func (w *town) hear(ms []protocol.Message) []protocol.Message {
 	w.facts = append(w.facts, w.market.Facts()...)
 	all := ms
@@ -71,7 +71,7 @@ func (w *town) hear(ms []protocol.Message) []protocol.Message {
 			switch w.dice.IntN(8) {
 			case 0:
 				all = append(all, w.say(m.To, protocol.Decline{Job: b.Job, Epoch: b.Epoch})...)
-			case 1: // not heard of
+			case 1: // no answer
 			default:
 				w.runs = append(w.runs, run{m.To, b})
 				all = append(all, w.say(m.To, protocol.Accept{Job: b.Job, Epoch: b.Epoch})...)
@@ -96,7 +96,7 @@ func (w *town) offer(c protocol.Call) protocol.Offer {
 	return o
 }
 
-// live has a while pass.
+// live lets some time pass.
 func (w *town) live(steps int) {
 	for _, site := range []string{"bern", "oslo"} {
 		w.say(protocol.Agent(site), protocol.Hello{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
@@ -142,7 +142,7 @@ func (w *town) live(steps int) {
 	}
 }
 
-// lose has a site said to be gone. Half of its jobs will never be heard of again.
+// lose decommissions a site. Half of its jobs will never be reported on.
 func (w *town) lose(site string) {
 	w.say(protocol.Desk, protocol.Gone{Site: site, By: "ada"})
 	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.Agent(site) && w.dice.IntN(2) == 0 })
@@ -172,7 +172,7 @@ func (w *town) again(facts []protocol.Message) *town {
 	return n
 }
 
-// epilogue has everybody say everything once more, and then live on.
+// epilogue makes every party repeat its messages, and then goes on at random.
 func (w *town) epilogue() (said []protocol.Message) {
 	for _, site := range []string{"bern", "oslo"} { // who is told what to stop
 		said = append(said, w.say(protocol.Agent(site), protocol.Hello{Site: site})...)
@@ -207,9 +207,9 @@ func sum(parts ...[]protocol.Message) []protocol.Message {
 	return s.Messages(last)
 }
 
-// A market that was restored from a summary and the facts after it says, to
-// whatever is said, what one says that was restored from all facts. So does one
-// of a summary that was made of an older one.
+// A market restored from a snapshot and the later events answers all messages as
+// one restored from all events does. So does one restored from a snapshot that
+// was made from an older snapshot.
 func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
 	for seed := range uint64(1) {
 		w := newTown(seed, noon)
@@ -305,8 +305,8 @@ func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
 	}
 }
 
-// An accept may be late, and stands if the job was not sold again. The site has the
-// job then, and is told to stop it should it come back from being gone.
+// An accept may be late, and stands if the job was not awarded elsewhere. The site has the
+// job then, and must be ordered to stop it if it comes back after its decommission.
 func TestALateAcceptIsNotLeftOut(t *testing.T) {
 	w := newTown(1, noon)
 	coordinator := protocol.Mouth{Who: protocol.Coordinator}
@@ -345,12 +345,12 @@ func TestALateAcceptIsNotLeftOut(t *testing.T) {
 			}
 		}
 		if stops != 1 {
-			t.Errorf("restored from %s, the site that is back is told %d times to stop", name, stops)
+			t.Errorf("restored from %s, the site that is back gets %d orders to stop", name, stops)
 		}
 	}
 }
 
-// A clock that was years ahead for a while, and is right again, has no id stay known
+// A clock that was years ahead for a while, and was corrected, keeps no id known
 // for years, nor all that ended since.
 func TestAnIDThatEndedByAClockThatWasAheadIsForgotten(t *testing.T) {
 	s, mouth := snapshot.New(time.Hour), protocol.Mouth{Who: protocol.Coordinator}
