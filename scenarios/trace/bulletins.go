@@ -9,10 +9,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bulletins reads what a service said of one quantity, as it said it: rows of
-// issue_time_utc, target_time_utc and one named column, in the units of a window.
-// Rows of one issue stand together; issues ascend, and in each its hours do. An
-// issue need not speak of all hours.
+// Bulletins reads a forecast service's archive of one quantity: rows of issue_time_utc, target_time_utc and one
+// named column, in the units of a window. Rows of one issue are adjacent; issues ascend, and so do the hours within
+// an issue. An issue need not cover every hour.
 func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]forecast.Bulletin, error) {
 	const issue, target = "issue_time_utc", "target_time_utc"
 	lo, hi, err := bounds(file, what)
@@ -29,15 +28,15 @@ func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]fore
 		switch n := len(said); {
 		case t.err != nil:
 		case at < issued.Floor(time.Hour):
-			t.fail("%s %v is before %v, when it was said: drop the line", target, at, issued)
+			t.fail("%s %v is before %v, its issue time: drop the line", target, at, issued)
 		case at > issued.Add(forecast.Furthest):
-			t.fail("%s %v is over 15 days after %v, when it was said: no site believes that; drop the line", target, at, issued)
+			t.fail("%s %v is over 15 days after %v, its issue time, and sites reject such forecasts: drop the line", target, at, issued)
 		case n == 0 || issued > said[n-1].Issued:
 			said = append(said, forecast.Bulletin{Issued: issued})
 		case issued < said[n-1].Issued:
 			t.fail("%s %v comes after %v: sort the file by issue and hour", issue, issued, said[n-1].Issued)
 		case at <= said[n-1].Points[len(said[n-1].Points)-1].At:
-			t.fail("%s %v does not come after the hour before it: sort each issue by hour, and drop what stands twice", target, at)
+			t.fail("%s %v is not after the hour before it: sort each issue by hour and remove duplicate rows", target, at)
 		}
 		if v := t.thousandths(column, lo, hi); t.err == nil {
 			b := &said[len(said)-1]

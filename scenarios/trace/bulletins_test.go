@@ -39,12 +39,12 @@ func TestBulletinsThatCannotBeAreRefusedWithTheirLine(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", "f: empty"},
 		{saidHead, "no rows after the header"},
-		{"issue_time_utc,target_time_utc,w\n", `f:1: no column "v"`},
+		{"issue_time_utc,target_time_utc,w\n", `f:1: missing column "v"`},
 		{saidHead + "2022-04-13,2022-04-13T07:00:00Z,1,3\n", `f:2: issue_time_utc is "2022-04-13": want a time as`},
 		{saidHead + "2022-04-13T06:00:00Z,2022-04-13T07:30:00Z,1,3\n", "f:2: target_time_utc is"},
 		{saidHead + "2022-04-13T06:00:00Z,2022-04-13T05:00:00Z,1,3\n", "f:2: target_time_utc 2022-04-13T05:00:00Z is before"},
 		{saidHead + "2022-04-13T06:00:00Z,2022-04-29T05:00:00Z,1,3\n", "over 15 days after"},
-		{saidHead + first + first, "f:3: target_time_utc 2022-04-13T07:00:00Z does not come after"},
+		{saidHead + first + first, "f:3: target_time_utc 2022-04-13T07:00:00Z is not after"},
 		{saidHead + first + "2022-04-13T05:00:00Z,2022-04-13T08:00:00Z,1,3\n", "f:3: issue_time_utc 2022-04-13T05:00:00Z comes after 2022-04-13T06:00:00Z"},
 		{saidHead + "2022-04-13T06:00:00Z,2022-04-13T07:00:00Z,1,-3\n", `f:2: v is "-3": want a finite number of 0..2000`},
 		{saidHead + "2022-04-13T06:00:00Z,2022-04-13T07:00:00Z,1,\n", `f:2: v is "": want`},
@@ -54,7 +54,7 @@ func TestBulletinsThatCannotBeAreRefusedWithTheirLine(t *testing.T) {
 		}
 	}
 	if _, err := trace.Bulletins(strings.NewReader(saidHead+first), "f", "v", "wind"); err == nil {
-		t.Error("a quantity that nobody knows is read")
+		t.Error("an unknown quantity was accepted")
 	}
 }
 
@@ -69,7 +69,7 @@ func FuzzBulletins(f *testing.F) {
 		}
 		for i, b := range said {
 			if i > 0 && b.Issued <= said[i-1].Issued {
-				t.Errorf("%v was said after %v", b.Issued, said[i-1].Issued)
+				t.Errorf("%v was issued after %v", b.Issued, said[i-1].Issued)
 			}
 			if err != nil {
 				continue // it may be cut off

@@ -1,11 +1,10 @@
-// Package trace reads what others recorded: hourly windows of grid data, series
-// of one quantity, traces of jobs and lists of nodes, as CSV, plain or gzipped.
+// Package trace reads recorded input data from CSV, plain or gzipped: hourly windows of grid data, series of one
+// quantity, service forecasts, job traces and node lists.
 //
-// It believes nothing. A line that cannot be true is an error that names file,
-// line and field, and says what to do; nothing is skipped in silence. What a
-// source has and Gridbid does not take (a job over eight GPUs, a pod that never
-// ran) is counted and returned. Files may be hostile: a line has at most 64
-// KiB, a file a million rows and half a gigabyte unpacked.
+// Input is untrusted. A value out of range is an error that names file, line and field and what to do; no row is
+// skipped silently. Rows that are valid in the source and that Gridbid cannot run (a job with more than eight GPUs,
+// a pod that never ran) are counted and returned. Limits against hostile files: 64 KiB a line, a million rows, half
+// a gigabyte unpacked.
 //
-// What a source lacks is not invented here: see packages script and invent.
+// This package does not fill in values that a source lacks: packages spec and generate do.
 package trace

@@ -10,34 +10,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Record is one job of a trace. Its Job has no arrival, deadline or home:
-// Submit is in the trace's own clock.
+// A Record is one job of a trace. Its Job has no arrival, deadline or home: Submit counts from the start of the
+// trace's own clock.
 type Record struct {
 	Submit time.Duration
 	Job    protocol.Job
 }
 
-// A Take says which part of a trace to take: jobs one after another.
+// A Take selects consecutive jobs of a trace.
 type Take struct {
-	From time.Duration // in the trace's clock; negative: where the trace gets dense
+	From time.Duration // in the trace's clock; negative: start of the dense part
 	Max  int           // jobs at most
 }
 
-// A Haul is what was taken from a trace.
+// A Haul is the selected part of a trace.
 type Haul struct {
 	Source  string // "philly" or "alibaba v2023"
 	From    time.Duration
 	Records []Record // by submission, then id
-	Notes   []string // what was assumed, cut and left out
+	Notes   []string // assumptions, cuts and omissions, in words; they enter the scenario's hash
 }
 
-// A source is one format of traces.
+// A source describes one trace format.
 type source struct {
 	name   string
-	wants  []string      // columns
-	sign   string        // the column that no other format has
-	dense  time.Duration // where it gets dense
-	assume string
+	wants  []string      // columns that the format requires
+	sign   string        // column that identifies the format: no other format has it
+	dense  time.Duration // start of the dense part, in the trace's clock
+	assume string        // assumption to note, or ""
 	read   func(t *table) (j protocol.Job, leftOut string)
 }
 
@@ -55,15 +55,14 @@ func sources() []source {
 	}
 }
 
-// longest run that is replayed: of a longer job, one segment between two
-// checkpoints.
+// longest is the longest run that is replayed. A longer job is cut to one segment between two checkpoints.
 const longest = 24 * time.Hour
 
-// mostRun is the longest duration, in seconds, that a trace may state.
+// mostRun is the longest duration, in seconds, that a trace may contain: ten years.
 const mostRun = 10 * 365 * 86400
 
-// Jobs reads a trace of jobs in a format known by its columns: Philly's or
-// Alibaba's of 2023. The whole file is checked, also past what is taken.
+// Jobs reads a job trace and recognizes its format by its columns: Philly or Alibaba 2023. It validates the whole
+// file, rows after the selection too.
 func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 	t, err := open(r, file, "job_id", "submit_s", "duration_s")
 	if err != nil {
@@ -83,7 +82,7 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 	for t.next() {
 		id := t.name("job_id")
 		if first, dup := seen[id]; dup {
-			t.fail("job_id %s stands in line %d already: drop one of them", id, first)
+			t.fail("job_id %s is already in line %d: drop one of them", id, first)
 		}
 		seen[id] = t.line
 		e := entry{record: Record{Submit: time.Duration(t.whole("submit_s", 0, mostRun)) * time.Second}}
@@ -101,7 +100,7 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 	case t.err != nil:
 		return Haul{}, t.err
 	case len(seen) == 0:
-		return Haul{}, fmt.Errorf("trace: %s: no jobs after the header", file)
+		return Haul{}, fmt.Errorf("trace: %s: no jobs after the header: add rows or name another trace", file)
 	case len(all) == 0:
 		return Haul{}, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
 			file, h.From.Seconds(), last.Seconds())
@@ -109,33 +108,34 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 	return h.take(all, take.Max, s, file)
 }
 
-// An entry is a record with what became of it.
+// An entry is a record with the outcome of the selection.
 type entry struct {
 	record  Record
-	leftOut string // why it is not taken
+	leftOut string // why the job is left out; "" if it is taken
 	cut     bool
 }
 
-// format finds the source whose columns the table has.
+// format returns the source whose identifying column the table has.
 func (t *table) format() (source, error) {
 	all := sources()
 	i := slices.IndexFunc(all, func(s source) bool { return t.has(s.sign) })
 	if i < 0 {
-		return source{}, fmt.Errorf("trace: %s:1: no trace of jobs that is known: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
+		return source{}, fmt.Errorf("trace: %s:1: unknown job trace format: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
 			t.file, t.cols)
 	}
 	for _, w := range all[i].wants {
 		if !t.has(w) {
-			return source{}, fmt.Errorf("trace: %s:1: no column %q: a trace of %s has %s", t.file, w, all[i].name, strings.Join(all[i].wants, ", "))
+			return source{}, fmt.Errorf("trace: %s:1: missing column %q: a %s trace has %s", t.file, w, all[i].name, strings.Join(all[i].wants, ", "))
 		}
 	}
 	return all[i], nil
 }
 
-// take keeps the first jobs by submission and says what was left out and cut.
+// take keeps the first most jobs by submission time and notes how many were left out and cut, and why.
 func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
 	slices.SortStableFunc(all, func(a, b entry) int {
 		if c := a.record.Submit - b.record.Submit; c != 0 {
+			// Submissions are whole seconds; dividing keeps the difference within an int on 32-bit machines.
 			return int(c / time.Second)
 		}
 		return strings.Compare(string(a.record.Job.ID), string(b.record.Job.ID))
@@ -176,7 +176,8 @@ func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
 	return h, nil
 }
 
-// philly reads a row of the Philly trace of 2017.
+// philly parses a row of the Philly trace of 2017. The trace has no CPU and memory; the source's assume note states
+// the values used.
 func philly(t *table) (protocol.Job, string) {
 	gpus := int(t.whole("gpus", 1, 4096))
 	if gpus > MostGPUs {
@@ -189,11 +190,12 @@ func philly(t *table) (protocol.Job, string) {
 	}, ""
 }
 
-// priorities of Alibaba's classes: latency-sensitive, guaranteed, burstable,
-// best effort.
+// priorities maps the QoS classes of the Alibaba trace (latency-sensitive, guaranteed, burstable, best effort) to
+// job priorities.
 var priorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
 
-// alibaba reads a row of the GPU trace of 2023.
+// alibaba parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory in MiB, gpu_milli in
+// thousandths of one GPU.
 func alibaba(t *table) (protocol.Job, string) {
 	j := protocol.Job{
 		Tenant: t.name("qos"),
@@ -207,9 +209,9 @@ func alibaba(t *table) (protocol.Job, string) {
 	case !known:
 		t.wrong("qos", "LS, Guaranteed, Burstable or BE")
 	case j.GPUs == 0 && share != 0, j.GPUs == 1 && share == 0, j.GPUs > 1 && share != 1000:
-		t.wrong("gpu_milli", fmt.Sprintf("what %d GPUs can have: 0 of none, 1..1000 of one, 1000 of each of several", j.GPUs))
+		t.wrong("gpu_milli", fmt.Sprintf("a share that fits %d GPUs: 0 for none, 1..1000 for one, 1000 for several", j.GPUs))
 	case j.GPUs == 0 && j.CPU == 0:
-		t.wrong("cpu_milli", "some, of a job without GPUs")
+		t.wrong("cpu_milli", "more than 0 for a job without GPUs")
 	}
 	j.Priority = priority
 	if j.GPUs > 0 {
@@ -222,7 +224,7 @@ func alibaba(t *table) (protocol.Job, string) {
 	return j, ""
 }
 
-// models reads "A|B": any of these will do.
+// models parses "A|B": the job may run on any of these models. An empty field allows all models.
 func models(t *table) []string {
 	spec := t.text("gpu_spec")
 	if spec == "" {

@@ -15,7 +15,7 @@ type Node struct {
 	Model  string // of its GPUs; "" without
 }
 
-// Most that a machine of a list can have; more is taken as a slip.
+// Limits for one node of a list; a larger value is treated as an input error.
 const (
 	MostGPUs   = 8
 	mostCores  = 2_000    // processor cores
@@ -23,8 +23,8 @@ const (
 	mostNodes  = 200_000  // of a list
 )
 
-// Nodes reads the columns sn, cpu_milli, memory_mib, gpu and model, as in
-// Alibaba's list of 2023. Nodes come in the order of the file.
+// Nodes reads the columns sn, cpu_milli, memory_mib, gpu and model, as in Alibaba's list of 2023, and returns nodes
+// in the order of the file. Names are unique.
 func Nodes(r io.Reader, file string) ([]Node, error) {
 	t, err := open(r, file, "sn", "cpu_milli", "memory_mib", "gpu", "model")
 	if err != nil {
@@ -42,21 +42,21 @@ func Nodes(r io.Reader, file string) ([]Node, error) {
 		}
 		switch first, dup := seen[n.Name]; {
 		case dup:
-			t.fail("node %s stands in line %d already: drop one of them", n.Name, first)
+			t.fail("node %s is already in line %d: drop one of them", n.Name, first)
 		case n.GPUs > 0 && n.Model == "":
-			t.fail("model is empty of a node with %d GPUs: name it", n.GPUs)
+			t.fail("model is empty for a node with %d GPUs: name the model", n.GPUs)
 		case n.GPUs == 0 && n.Model != "":
-			t.fail("model is %q of a node without GPUs: leave it empty", n.Model)
+			t.fail("model is %q for a node without GPUs: leave it empty", n.Model)
 		case len(n.Model) > mostName:
 			t.fail("model is longer than %d bytes: shorten it", mostName)
 		case len(out) == mostNodes:
-			t.fail("over %d nodes: cut the file", mostNodes)
+			t.fail("over %d nodes: split or shorten the file", mostNodes)
 		}
 		seen[n.Name] = t.line
 		out = append(out, n)
 	}
 	if t.err == nil && len(out) == 0 {
-		t.fail("no nodes after the header")
+		t.fail("no nodes after the header: add rows or name another file")
 	}
 	if t.err != nil {
 		return nil, t.err

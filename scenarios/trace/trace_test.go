@@ -67,11 +67,11 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", "w.csv: empty"},
 		{"only a header", windowHead, "no rows"},
-		{"a missing column", "time_utc,zone,price_usd_per_mwh\n", `w.csv:1: no column "ci_lifecycle_gco2_per_kwh"`},
-		{"a column twice", "time_utc,zone,zone\n", `w.csv:1: column "zone" stands twice`},
+		{"a missing column", "time_utc,zone,price_usd_per_mwh\n", `w.csv:1: missing column "ci_lifecycle_gco2_per_kwh"`},
+		{"a column twice", "time_utc,zone,zone\n", `w.csv:1: duplicate column "zone"`},
 		{"a price that is no number", windowHead + good + row("DE", 1, "1", "NaN", "1"), `w.csv:3: price_usd_per_mwh is "NaN": want a finite number`},
 		{"an infinite price", windowHead + row("DE", 0, "1", "+Inf", "1"), `w.csv:2: price_usd_per_mwh is "+Inf"`},
-		{"a price nobody has seen", windowHead + row("DE", 0, "1", "1e9", "1"), `w.csv:2: price_usd_per_mwh`},
+		{"an implausible price", windowHead + row("DE", 0, "1", "1e9", "1"), `w.csv:2: price_usd_per_mwh`},
 		{"negative carbon", windowHead + row("DE", 0, "-1", "1", "1"), `w.csv:2: ci_lifecycle_gco2_per_kwh is "-1"`},
 		{"a PUE below one", windowHead + row("DE", 0, "1", "1", "0.9"), `w.csv:2: pue_model is "0.9"`},
 		{"no carbon", windowHead + good + row("DE", 1, "", "1", "1"), "w.csv:3: ci_lifecycle_gco2_per_kwh is empty"},
@@ -79,7 +79,7 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"PUE that begins late", windowHead + row("DE", 0, "1", "1", "") + row("DE", 1, "1", "1", "1"), "zone DE: pue_model begins"},
 		{"a gap", windowHead + good + row("DE", 3, "1", "1", "1"), "w.csv:3: price_usd_per_mwh: 2 hours are missing before 2022-04-13T03:00:00Z: add them, or allow"},
 		{"a gap of one hour", windowHead + good + row("DE", 2, "1", "1", "1"), "w.csv:3: price_usd_per_mwh: 1 hours are missing before 2022-04-13T02:00:00Z"},
-		{"an hour twice", windowHead + good + good, "w.csv:3: price_usd_per_mwh: hour 2022-04-13T00:00:00Z stands twice"},
+		{"an hour twice", windowHead + good + good, "w.csv:3: price_usd_per_mwh: duplicate hour 2022-04-13T00:00:00Z"},
 		{"hours out of order", windowHead + row("DE", 5, "1", "1", "1") + good, "w.csv:3: price_usd_per_mwh: hour 2022-04-13T00:00:00Z comes after"},
 		{"half an hour", windowHead + "2022-04-13T00:30:00Z,DE,1,1,1,0,1\n", `w.csv:2: time_utc is "2022-04-13T00:30:00Z": want a whole hour`},
 		{"no zone", windowHead + row("", 0, "1", "1", "1"), `w.csv:2: zone is ""`},
@@ -87,9 +87,9 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"a zone that is no text", windowHead + row("D\xffE", 0, "1", "1", "1"), `w.csv:2: zone is "D\xffE"`},
 		{"a header that clears the screen", "time_utc,zone,\x1b[2J\n", `has ["time_utc" "zone" "\x1b[2J"]`},
 		{"zones of different hours", windowHead + good + row("GB", 0, "1", "1", "1") + row("GB", 1, "1", "1", "1"), "give all zones the same hours"},
-		{"a short line", windowHead + "2022-04-13T00:00:00Z,DE\n", "w.csv:2: 2 fields: the header has 7"},
-		{"a quote", windowHead + `"a","b"`, "w.csv:2: a quoted field"},
-		{"a line without end", windowHead + strings.Repeat("x", 70000), "w.csv:2: longer than 65536 bytes"},
+		{"a short line", windowHead + "2022-04-13T00:00:00Z,DE\n", "w.csv:2: 2 fields, but the header has 7"},
+		{"a quote", windowHead + `"a","b"`, "w.csv:2: quoted fields are not supported"},
+		{"a line without end", windowHead + strings.Repeat("x", 70000), "w.csv:2: line longer than 65536 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := window(tc.text, trace.Refuse)
@@ -111,7 +111,7 @@ func TestAGapIsFilledOnlyWhereAllowedAndIsCounted(t *testing.T) {
 		t.Errorf("Window = %+v; want 4 hours, 8 of the values persisted", z[0])
 	}
 	_, err = window(windowHead+"2022-01-01T00:00:00Z,DE,1,1,1,0,1\n2022-04-01T00:00:00Z,DE,1,1,1,0,1\n", trace.Persist)
-	if err == nil || !strings.Contains(err.Error(), "a gap of over 168 is not filled") {
+	if err == nil || !strings.Contains(err.Error(), "gaps of over 168 hours are not filled") {
 		t.Errorf("a gap of three months: %v; want an error", err)
 	}
 }
@@ -192,7 +192,7 @@ func TestAFileThatIsCutOffIsRefused(t *testing.T) {
 	}
 	data := packed(text.String())
 	_, err := trace.Nodes(bytes.NewReader(data[:len(data)/2]), "n.csv.gz")
-	if err == nil || !strings.Contains(err.Error(), "cut off here: fetch it again") {
+	if err == nil || !strings.Contains(err.Error(), "truncated here: fetch it again") {
 		t.Errorf("half a file: %v; want that it is cut off", err)
 	}
 	_, err = trace.Nodes(bytes.NewReader(data[:5]), "n.csv.gz")
@@ -217,9 +217,9 @@ func TestASeriesIsReadInItsQuantitysUnits(t *testing.T) {
 		text string
 		want string
 	}{
-		{"colour", text, "nothing is known"},
+		{"colour", text, "unknown quantity"},
 		{protocol.GridPUE, "time_utc,v\n2022-04-13T00:00:00Z,0.5\n", "s.csv:2: v"},
-		{protocol.GridPrice, "time_utc\n", `no column "v"`},
+		{protocol.GridPrice, "time_utc\n", `missing column "v"`},
 		{protocol.GridPrice, "time_utc,v\n", "no rows"},
 		{protocol.GridPrice, text, "s.csv:3: v is empty"},
 	} {
@@ -280,10 +280,10 @@ func TestAlibabasPodsKeepSharesModelsAndClass(t *testing.T) {
 
 func TestATraceOfJobsThatCannotBeTrueIsRefused(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"an unknown format", "job_id,submit_s,duration_s\n", "j.csv:1: no trace of jobs that is known"},
-		{"half of a known format", "job_id,submit_s,duration_s,gpu_milli\n", `j.csv:1: no column "num_gpu"`},
+		{"an unknown format", "job_id,submit_s,duration_s\n", "j.csv:1: unknown job trace format"},
+		{"half of a known format", "job_id,submit_s,duration_s,gpu_milli\n", `j.csv:1: missing column "num_gpu"`},
 		{"a corrupt line", phillyHead + "a,1,x,1,1,v\nb,1,x,1\n", "j.csv:3: 4 fields"},
-		{"a job twice", phillyHead + "a,1,x,1,1,v\na,2,x,1,1,v\n", "j.csv:3: job_id a stands in line 2 already: drop one"},
+		{"a job twice", phillyHead + "a,1,x,1,1,v\na,2,x,1,1,v\n", "j.csv:3: job_id a is already in line 2: drop one"},
 		{"no id", phillyHead + ",1,x,1,1,v\n", `j.csv:2: job_id is ""`},
 		{"a duration that is no number", phillyHead + "a,1,x,1.5h,1,v\n", `j.csv:2: duration_s is "1.5h"`},
 		{"a negative duration", phillyHead + "a,1,x,-1,1,v\n", `j.csv:2: duration_s is "-1"`},
@@ -314,9 +314,9 @@ func TestAListOfNodesIsReadOrRefused(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, text, want string }{
 		{"nine GPUs", "a,1,1,9,T4\n", `n.csv:2: gpu is "9": want a whole number of 0..8`},
-		{"GPUs of no model", "a,1,1,2,\n", "n.csv:2: model is empty of a node with 2 GPUs"},
-		{"a model of no GPUs", "a,1,1,0,T4\n", "n.csv:2: model is \"T4\" of a node without"},
-		{"a node twice", "a,1,1,0,\na,1,1,0,\n", "n.csv:3: node a stands in line 2 already"},
+		{"GPUs of no model", "a,1,1,2,\n", "n.csv:2: model is empty for a node with 2 GPUs"},
+		{"a model of no GPUs", "a,1,1,0,T4\n", "n.csv:2: model is \"T4\" for a node without"},
+		{"a node twice", "a,1,1,0,\na,1,1,0,\n", "n.csv:3: node a is already in line 2"},
 		{"no memory", "a,1,0,0,\n", "n.csv:2: memory_mib"},
 		{"no nodes", "", "no nodes after the header"},
 	} {

@@ -9,29 +9,27 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Zone is a grid as a window tells it, hour by hour. All zones of a window
-// have the same hours.
+// A Zone is one grid zone of a window, with hourly values. Invariant: all zones of a window cover the same hours.
 type Zone struct {
 	Name   string
 	Price  []protocol.Point // microdollars per kWh
 	Carbon []protocol.Point // milligrams of CO2-equivalent per kWh, life cycle
 	PUE    []protocol.Point // thousandths; empty if the source has none
 
-	// Marginal is what one kWh more emits, in milligrams; empty unless the source
-	// has it for every hour.
+	// Marginal is the emission of one further kWh, in milligrams; empty unless the source has it for every hour.
 	Marginal []protocol.Point
 
-	Persisted int // values that were missing and are those of the hour before
+	Persisted int // missing values that were filled with the value of the hour before
 	Patched   int // prices that the source itself marks as filled
-	Passed    int // marginal values that are passed over, as other hours have none
+	Passed    int // marginal values that were dropped, because other hours of the zone have none
 }
 
-// Marginal is the quantity of what one kWh more emits. It is a scenario's alone:
-// agents are told one intensity, which the scenario chooses.
+// Marginal is the quantity of the marginal emission intensity. Only scenarios use it: agents receive one intensity,
+// and the scenario selects which.
 const Marginal protocol.Quantity = "marginal"
 
-// Bounds of what a grid can be. Prices beyond them have not been seen anywhere;
-// ERCOT's cap was 9000 dollars per MWh, Australia's is about 15000.
+// Limits of plausible grid values. No market has had prices beyond them: ERCOT's cap was 9000 dollars per MWh,
+// Australia's is about 15000.
 const (
 	mostPrice  = 50_000 // dollars per MWh, above and below zero
 	mostCarbon = 2_000  // grams per kWh
@@ -39,19 +37,18 @@ const (
 	mostZones  = 256
 )
 
-// A Fill says what becomes of an hour that is missing.
+// A Fill selects how a missing hour is handled.
 type Fill string
 
-// Fills.
+// Values of Fill.
 const (
-	Refuse  Fill = ""        // it is an error
-	Persist Fill = "persist" // it is as the hour before; counted
+	Refuse  Fill = ""        // a missing hour is an error
+	Persist Fill = "persist" // a missing hour repeats the hour before and is counted
 )
 
-// Window reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh,
-// price_usd_per_mwh and, if there, pue_model, mef_direct_gco2_per_kwh (which may
-// be missing at some zones) and price_filled. Zones come in
-// the order in which they first stand in the file.
+// Window reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh, price_usd_per_mwh and, where present,
+// pue_model, mef_direct_gco2_per_kwh (some zones may lack it) and price_filled. Zones are returned in the order of
+// their first rows.
 func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 	const carbon, price, pue, more = "ci_lifecycle_gco2_per_kwh", "price_usd_per_mwh", "pue_model", "mef_direct_gco2_per_kwh"
 	t, err := open(r, file, "time_utc", "zone", carbon, price)
@@ -76,10 +73,11 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 		switch {
 		case t.text(pue) != "":
 			z.pue.put(t, pue, at, 1, mostPUE, fill)
+		// A zone that has had PUE values needs one for every hour: put reports or fills the gap.
 		case len(z.pue.points) > 0:
 			z.pue.put(t, pue, at, 1, mostPUE, fill)
 		}
-		if t.text(more) != "" { // hours are in order: price saw to it
+		if t.text(more) != "" { // price.put has checked that hours ascend
 			z.Marginal = append(z.Marginal, protocol.Point{At: at, Value: t.thousandths(more, 0, mostCarbon)})
 		}
 		if t.text("price_filled") == "1" {
@@ -92,16 +90,16 @@ func Window(r io.Reader, file string, fill Fill) ([]Zone, error) {
 	return t.close(zones)
 }
 
-// A zone is a Zone that is being read.
+// A zone is a Zone while it is read.
 type zone struct {
 	Zone
 	price, carbon, pue line
 }
 
-// close checks that zones cover the same hours.
+// close checks that all zones cover the same hours and returns them.
 func (t *table) close(zones []*zone) ([]Zone, error) {
 	if len(zones) == 0 {
-		return nil, fmt.Errorf("trace: %s: no rows after the header", t.file)
+		return nil, fmt.Errorf("trace: %s: no rows after the header: add rows or name another file", t.file)
 	}
 	out := make([]Zone, len(zones))
 	for i, z := range zones {
@@ -116,7 +114,7 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 				t.file, zones[0].Name, a[0].At, a[len(a)-1].At, z.Name, b[0].At, b[len(b)-1].At)
 		}
 		if n := len(z.PUE); n > 0 && n != len(b) {
-			return nil, fmt.Errorf("trace: %s: zone %s: pue_model begins at %v, the zone at %v: fill it in or leave the whole column empty",
+			return nil, fmt.Errorf("trace: %s: zone %s: pue_model begins at %v, the zone at %v: fill in the earlier hours or leave the whole column empty",
 				t.file, z.Name, z.PUE[0].At, b[0].At)
 		}
 		out[i] = z.Zone
@@ -124,8 +122,8 @@ func (t *table) close(zones []*zone) ([]Zone, error) {
 	return out, nil
 }
 
-// Series reads hourly values of one quantity: column time_utc and one named
-// column, in the units of a window (dollars per MWh, grams per kWh, PUE).
+// Series reads hourly values of one quantity from column time_utc and one named column, in the units of a window
+// (dollars per MWh, grams per kWh, PUE). It also returns the number of values that fill persisted.
 func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill) (points []protocol.Point, persisted int, err error) {
 	lo, hi, err := bounds(file, what)
 	if err != nil {
@@ -145,7 +143,7 @@ func Series(r io.Reader, file, column string, what protocol.Quantity, fill Fill)
 	return l.points, l.filled, t.err
 }
 
-// bounds are the least and the most that a quantity can be, in the units of a window.
+// bounds returns the smallest and largest plausible value of a quantity, in the units of a window.
 func bounds(file string, what protocol.Quantity) (lo, hi float64, err error) {
 	switch what {
 	case protocol.GridPrice:
@@ -155,10 +153,10 @@ func bounds(file string, what protocol.Quantity) (lo, hi float64, err error) {
 	case protocol.GridPUE:
 		return 1, mostPUE, nil
 	}
-	return 0, 0, fmt.Errorf("trace: %s: nothing is known of quantity %q: want price, carbon, marginal or pue", file, what)
+	return 0, 0, fmt.Errorf("trace: %s: unknown quantity %q: want price, carbon, marginal or pue", file, what)
 }
 
-// hour is a field that holds a whole hour in RFC 3339.
+// hour returns a field that holds a whole hour in RFC 3339.
 func (t *table) hour(col string) protocol.Time {
 	at := t.instant(col)
 	if t.err == nil && at != at.Floor(time.Hour) {
@@ -167,8 +165,8 @@ func (t *table) hour(col string) protocol.Time {
 	return at
 }
 
-// instant is a field that holds a time in RFC 3339, which leaves it to who writes
-// whether a T or a blank stands between date and time.
+// instant returns a field that holds a time in RFC 3339, with a T or a blank between date and time: the RFC allows
+// both.
 func (t *table) instant(col string) protocol.Time {
 	at, err := time.Parse(time.RFC3339, strings.Replace(t.text(col), " ", "T", 1))
 	if err != nil || at.Year() < 1971 || at.Year() > 2200 {
@@ -178,19 +176,18 @@ func (t *table) instant(col string) protocol.Time {
 	return protocol.At(at)
 }
 
-// A line is an hourly series that is being read.
+// A line is an hourly series while it is read.
 type line struct {
 	points []protocol.Point
 	filled int
-	gone   int // hours since the last value that was told
+	gone   int // hours since the last value that the file contains
 }
 
-// longest gap that is filled: more than a week would be invention. It is a gap
-// whether its lines are missing or their fields are empty.
+// longestGap is the longest gap, in hours, that is filled: beyond a week the values would be invented. Missing
+// lines and empty fields both count.
 const longestGap = 168
 
-// put adds the value of a column at an hour, in thousandths, filling the gap
-// before it if that is allowed.
+// put appends the value of a column at an hour, in thousandths, and fills the gap before it if fill allows.
 func (l *line) put(t *table, col string, at protocol.Time, lo, hi float64, fill Fill) {
 	if t.err != nil || !l.gap(t, col, at, fill) {
 		return
@@ -203,13 +200,13 @@ func (l *line) put(t *table, col string, at protocol.Time, lo, hi float64, fill 
 	case len(l.points) == 0:
 		t.fail("%s is empty at %v, its first hour, so nothing can fill it: give a value", col, at)
 	case l.gone >= longestGap:
-		t.fail("%s has had no value for %d hours at %v: a gap of over %d is not filled; add the hours", col, l.gone+1, at, longestGap)
+		t.fail("%s has no value for %d hours up to %v: gaps of over %d hours are not filled; add the values", col, l.gone+1, at, longestGap)
 	default:
 		l.persist(at)
 	}
 }
 
-// gap sees to the hours between the last value and at.
+// gap checks and, if allowed, fills the hours between the last value and at. It returns false after an error.
 func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
 	if len(l.points) == 0 {
 		return true
@@ -218,13 +215,13 @@ func (l *line) gap(t *table, col string, at protocol.Time, fill Fill) bool {
 	missing := int(at.Sub(last)/time.Hour) - 1
 	switch {
 	case at == last:
-		t.fail("%s: hour %v stands twice: drop one of the lines", col, at)
+		t.fail("%s: duplicate hour %v: drop one of the lines", col, at)
 	case at < last:
 		t.fail("%s: hour %v comes after %v: sort the file by time", col, at, last)
 	case missing > 0 && fill != Persist:
 		t.fail("%s: %d hours are missing before %v: add them, or allow filling with `fill: persist` or --fill", col, missing, at)
 	case l.gone+missing > longestGap:
-		t.fail("%s: %d hours are missing before %v: a gap of over %d is not filled; add the hours", col, l.gone+missing, at, longestGap)
+		t.fail("%s: %d hours are missing before %v: gaps of over %d hours are not filled; add the hours", col, l.gone+missing, at, longestGap)
 	}
 	for h := range missing {
 		if t.err == nil {
