@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// Dice returns a source of numbers of its own for the seed and the names: the
-// same ones, the same numbers, on every machine and whatever else was drawn.
+// Dice returns a random source for a seed and names. The same seed and names give the same numbers on every
+// machine, independent of other draws.
 func Dice(seed uint64, names ...string) *rand.Rand {
 	h := sha256.New()
 	var word [8]byte
@@ -23,8 +23,8 @@ func Dice(seed uint64, names ...string) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
 }
 
-// bell is a draw of mean 0 and deviation 1, as a sum of twelve even ones: no
-// logarithm or root that processors may round apart.
+// bell draws from an approximate standard normal distribution: the sum of twelve uniform draws minus six
+// (Irwin-Hall). It avoids logarithms and roots, whose last digit may differ between processors.
 func bell(d *rand.Rand) float64 {
 	sum := -6.0
 	for range 12 {
@@ -33,9 +33,9 @@ func bell(d *rand.Rand) float64 {
 	return sum
 }
 
-// spread returns n draws over [0, 1), one in each n-th of it, in random order.
-// Its quantiles are those of the even distribution for every seed, so a day of
-// a few hundred jobs has the load that was asked for, heavy tail and all.
+// spread returns n stratified draws over [0, 1), one in each interval of width 1/n, in random order. Its quantiles
+// match the uniform distribution for every seed, so a day of a few hundred jobs has the requested load in spite of
+// the heavy tail of run times.
 func spread(d *rand.Rand, n int) []float64 {
 	out := make([]float64, n)
 	for i, at := range d.Perm(n) {
@@ -44,5 +44,5 @@ func spread(d *rand.Rand, n int) []float64 {
 	return out
 }
 
-// yes reports whether a draw falls into the first share thousandths.
+// yes returns true with a probability of share thousandths.
 func yes(d *rand.Rand, share int64) bool { return d.Int64N(1000) < share }

@@ -1,11 +1,9 @@
-// Package generate makes up what no source gives: the grid of a region that does
-// not exist, a day of jobs, and what a real trace does not say of its jobs.
+// Package generate makes synthetic input: grid signals of a region, a day of jobs, and job traits that real traces
+// do not record.
 //
-// What it makes is calibrated: its daily statistics are those that
-// docs/scenarios.md states with their sources, and a test measures them over
-// many seeds. No recorded data is in here, only figures about some.
+// The output is calibrated: its daily statistics are those that docs/scenarios.md states with their sources, and a
+// test measures them over many seeds. The package contains published statistics and no recorded data.
 //
-// Every value is drawn from dice that are named by the seed and by what the
-// value belongs to (a region, a job, a trait), so nothing depends on the order
-// in which things are made, and a new trait leaves the old ones as they were.
+// Every value is drawn from a random source that is keyed by the seed and by the value's owner (a region, a job, a
+// trait). So results do not depend on the order of generation, and a new trait leaves existing ones unchanged.
 package generate

@@ -7,20 +7,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Habits say what traces do not: where a job is at home, whether it may wait
-// and for how long, whether it may leave home, and what it would have to carry.
+// Habits are the distributions of job traits that traces do not record: the home site, whether and how long a job
+// may be deferred, whether it may leave home, and its input data.
 type Habits struct {
-	Sites      []string       // homes, all as likely; none: jobs have no home
-	Deferrable protocol.Milli // of jobs
-	Resident   protocol.Milli // of jobs, may run at home only
-	Input      protocol.Milli // of jobs, have input data at home
-	Pausable   protocol.Milli // of jobs that can be deferred, can be paused
+	Sites      []string       // candidate homes, equally likely; empty: jobs have no home
+	Deferrable protocol.Milli // share of all jobs
+	Resident   protocol.Milli // share of all jobs that may run at home only
+	Input      protocol.Milli // share of all jobs that have input data at home
+	Pausable   protocol.Milli // share of the deferrable jobs that can be paused
 }
 
-// Usual habits. The slack is that of GAIA's two queues: 6 hours for a job under
-// 2 hours, 24 hours for a longer one. A job that may not be deferred has an hour
-// or its own run again, whichever is longer: its users expect it done in twice
-// the time that it takes on the reference GPU, because many GPUs are slower.
+// Defaults of Habits. The slack is that of GAIA's two queues: 6 hours for a job under 2 hours, 24 hours for a
+// longer one. A job that is not deferrable has a slack of one hour or of its own run, whichever is longer: its
+// users expect it within twice its time on the reference GPU, because many GPUs are slower.
 const (
 	UsualDeferrable protocol.Milli = 800
 	UsualResident   protocol.Milli = 50
@@ -32,24 +31,22 @@ const (
 	hardSlack  = time.Hour
 )
 
-// Input data: lognormal, so that a few jobs carry most.
+// Input data is lognormal, so that a few jobs carry most of it.
 const (
 	medianInput = 1024    // MiB
 	mostInput   = 1 << 20 // MiB
 )
 
-// What pausing takes: a minute to save and a minute to load again, and a
-// checkpoint of 8 GiB for each GPU, as the optimiser's state of a model of some
-// hundred million parameters needs.
+// Costs of a pause: one minute to save and one to load, and a checkpoint of 8 GiB for each GPU, about the optimizer
+// state of a model with some hundred million parameters.
 const (
 	usualPause  = 2 * time.Minute
-	minPausable = 20 * time.Minute // shorter jobs save nothing
+	minPausable = 20 * time.Minute // a pause of a shorter job would save too little
 	usualState  = 8192             // MiB for each GPU
 )
 
-// Fill returns j with home, deferability, deadline, residency and input set.
-// Each trait is drawn from the seed and the job's id alone. The deadline is
-// arrival, run at the reference clock, and slack.
+// Fill returns j with home, deferability, deadline, residency, pausability and input set. Each trait depends on the
+// seed and the job's id alone. The deadline is arrival plus run at the reference clock plus slack.
 func (h Habits) Fill(seed uint64, j protocol.Job) protocol.Job {
 	id := string(j.ID)
 	if len(h.Sites) > 0 {

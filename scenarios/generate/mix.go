@@ -8,15 +8,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Mix is a day of jobs that nobody submitted.
+// A Mix describes a day of synthetic jobs.
 type Mix struct {
 	Count  int
 	Habits Habits
 }
 
-// Jobs returns the mix's jobs for a seed, arriving in [start, end), by arrival
-// and then id. Run times and numbers of GPUs are spread like those of the
-// Philly trace (cut at a day), shares of a GPU like Alibaba's.
+// Jobs returns the mix's jobs for a seed, arriving in [start, end), by arrival and then id. Run times and GPU
+// counts follow the Philly trace (cut at a day), GPU shares the Alibaba trace.
 func (m Mix) Jobs(seed uint64, start, end protocol.Time) []protocol.Job {
 	when := spread(Dice(seed, "mix", "arrival"), m.Count)
 	long := spread(Dice(seed, "mix", "run"), m.Count)
@@ -37,18 +36,19 @@ func (m Mix) Jobs(seed uint64, start, end protocol.Time) []protocol.Job {
 	return out
 }
 
-// runs are quantiles of a run in seconds: Philly 2017, cut at 24 hours.
+// runs are quantiles of the run time in seconds: Philly 2017, cut at 24 hours.
 var runs = []point{
 	{0, 20}, {0.05, 49}, {0.1, 64}, {0.25, 243}, {0.5, 1486}, {0.75, 2869},
 	{0.9, 10536}, {0.95, 29567}, {0.97, 81141}, {0.98, 86400}, {1, 86400},
 }
 
-// day is how arrivals gather by day: the share that has come by an hour.
+// day is the cumulative distribution of arrivals by hour of the day.
 var day = []point{{0, 0}, {6, 0.16}, {9, 0.30}, {12, 0.50}, {18, 0.82}, {24, 1}}
 
+// A point is one support point of a piecewise linear function.
 type point struct{ x, y float64 }
 
-// at reads y at x off a line through the points.
+// at interpolates y at x on the line through the points, which ascend by x.
 func at(line []point, x float64) float64 {
 	for i := 1; i < len(line); i++ {
 		if a, b := line[i-1], line[i]; x <= b.x {
@@ -58,7 +58,8 @@ func at(line []point, x float64) float64 {
 	return line[len(line)-1].y
 }
 
-// arrivals turns even draws into instants in ascending order.
+// arrivals maps stratified uniform draws to arrival times in ascending order, by the inverse of the daily
+// distribution.
 func arrivals(when []float64, start, end protocol.Time) []protocol.Time {
 	back := make([]point, len(day))
 	for i, p := range day {
@@ -67,11 +68,12 @@ func arrivals(when []float64, start, end protocol.Time) []protocol.Time {
 	length := float64(end - start)
 	out := make([]protocol.Time, len(when))
 	for _, u := range when {
-		// One draw lies in each n-th, so its place is its rank.
+		// Each n-th of [0, 1) holds one draw, so the draw's interval is its rank.
 		rank := min(int(u*float64(len(when))), len(when)-1)
 		t := start + protocol.Time(at(back, u)*length)
 		out[rank] = min(t.Floor(time.Second), end-1)
 	}
+	// Rounding down to whole seconds may reorder neighbours; restore the ascending order.
 	for i := 1; i < len(out); i++ {
 		out[i] = max(out[i], out[i-1])
 	}
@@ -81,7 +83,7 @@ func arrivals(when []float64, start, end protocol.Time) []protocol.Time {
 	return out
 }
 
-// ask sets what j wants of a node. Many in [0, 1) chooses the number of GPUs.
+// ask sets GPUs, CPU, memory and allowed models of j. Many in [0, 1) selects the number of GPUs.
 func ask(d *rand.Rand, j protocol.Job, many float64) protocol.Job {
 	j.Share = 1000
 	switch {
@@ -103,28 +105,29 @@ func ask(d *rand.Rand, j protocol.Job, many float64) protocol.Job {
 		return j
 	}
 	parts := protocol.Milli(max(1, j.GPU()/250))
-	j.CPU, j.Memory = parts*1000, protocol.MiB(parts)*8*1024 // 4 cores and 32 GiB of a whole GPU
+	j.CPU, j.Memory = parts*1000, protocol.MiB(parts)*8*1024 // 4 cores and 32 GiB for a whole GPU
 	if yes(d, choosy) {
 		kinds := models
 		if j.GPUs > 4 {
-			kinds = models[1:] // nobody puts eight small ones into a machine
+			kinds = models[1:] // nodes with eight GPUs do not have the small models of models[0]
 		}
 		j.Models = kinds[d.IntN(len(kinds))]
 	}
 	return j
 }
 
-// What jobs ask for, in thousandths of them.
+// Shares of job requests, in thousandths.
 const (
-	bare   = 50  // no GPU
-	shared = 380 // of those with one GPU: a part of it
-	choosy = 200 // name the models that will do
+	bare   = 50  // of jobs with one GPU: need none
+	shared = 380 // of jobs with one GPU: need a part of it
+	choosy = 200 // of jobs: restrict the GPU models
 )
 
+// shares repeats the frequent values, so that a uniform draw has their distribution.
 var (
 	shares = []protocol.Milli{810, 810, 810, 470, 470, 320, 230, 650, 550, 160}
 	models = [][]string{{"T4", "A10", "L4"}, {"V100", "A100"}, {"A100", "H100"}}
 )
 
-// tenant is one of eight, the first the busiest.
+// tenant draws one of eight tenants; lower indices are more frequent.
 func tenant(d *rand.Rand) int { return min(d.IntN(8), d.IntN(8)) }

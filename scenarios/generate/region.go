@@ -8,30 +8,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Region is a grid that does not exist, described by its usual day.
+// A Region is a synthetic grid, described by its typical day.
 type Region struct {
 	Price  Daily   // dollars per MWh
 	Carbon Daily   // grams of CO2-equivalent per kWh, life cycle
 	Match  float64 // rank correlation of price and carbon within a day, -1..1
-	PUE    float64 // mean; it swings by two hundredths with the afternoon
+	PUE    float64 // mean; it varies by 0.01 up and down with the afternoon heat
 	Peak   int     // hour of the day, UTC, at which price is usually highest
 }
 
-// Daily is a quantity's usual day: its mean, and from lowest to highest hour.
+// Daily is the typical day of a quantity: its mean, and the range from its lowest to its highest hour.
 type Daily struct{ Mean, Swing float64 }
 
-// Least values that a grid can have.
+// Lower bounds of grid values.
 const (
-	leastPrice  = -100 // dollars per MWh: below it producers switch off
-	leastCarbon = 10   // grams per kWh: the life cycle of wind and water
+	leastPrice  = -100 // dollars per MWh: producers switch off below it
+	leastCarbon = 10   // grams per kWh: life-cycle emissions of wind and water
 )
 
-// Signals returns the region's hourly price, carbon and PUE from an instant on,
-// for seed and name. Price is microdollars per kWh, carbon milligrams per kWh,
-// PUE thousandths: see [protocol.Quantity].
+// Signals returns the region's hourly price, carbon and PUE from an instant on, for seed and name. Price is in
+// microdollars per kWh, carbon in milligrams per kWh, PUE in thousandths: see [protocol.Quantity].
 //
-// Price and carbon are mixed from two waves that have nothing in common, so
-// that Match says how far they go together.
+// Price follows one wave; carbon mixes it with a second, uncorrelated wave, so that Match sets their correlation.
 func (r Region) Signals(seed uint64, name string, from protocol.Time, hours int) map[protocol.Quantity][]protocol.Point {
 	first := int(from.Go().Hour())
 	own := wave(Dice(seed, name, "price"), first-r.Peak, 0, hours)
@@ -41,7 +39,7 @@ func (r Region) Signals(seed uint64, name string, from protocol.Time, hours int)
 	put := func(q protocol.Quantity, at protocol.Time, v float64) {
 		out[q] = append(out[q], protocol.Point{At: at, Value: int64(math.Round(v))})
 	}
-	// Ranks see less of what is common than the mixture has; measured.
+	// Rank correlation is lower than the linear correlation of the mixture; the factor is a measured correction.
 	lean := r.Match * (1.2 - float64(0.2*float64(r.Match*r.Match)))
 	rest := math.Sqrt(max(0, 1-float64(lean*lean)))
 	var price, carbon float64
@@ -59,17 +57,16 @@ func (r Region) Signals(seed uint64, name string, from protocol.Time, hours int)
 	return out
 }
 
-// apart, in hours, moves a wave by a quarter of its day, and its second harmonic
-// by a quarter of half a day: the moved wave has nothing in common with the
-// other one.
+// apart, in hours, shifts a wave by a quarter of a day and its second harmonic by a quarter of half a day. The
+// shifted wave is orthogonal to the unshifted one.
 const apart = 6
 
-// wave is a day's rise and fall, a second harmonic at half its height, and
-// weather that lasts some hours; scaled so that a day's swing is about 1.
+// wave returns a daily cosine with a second harmonic of half its amplitude and weather noise that persists for some
+// hours, scaled so that a day's range is about 1.
 func wave(d *rand.Rand, phase, moved, hours int) []float64 {
 	const (
-		swing   = 2.72 // of what follows, median over a day; a test holds it
-		lasting = 0.8  // of the weather, from hour to hour
+		swing   = 2.72 // median daily range of the unscaled sum; a test checks it
+		lasting = 0.8  // autocorrelation of the weather from hour to hour
 	)
 	weather := 0.3 * bell(d)
 	out := make([]float64, hours)
@@ -81,7 +78,7 @@ func wave(d *rand.Rand, phase, moved, hours int) []float64 {
 	return out
 }
 
-// turn is the cosine of an hour as an angle of the day.
+// turn returns the cosine of an hour as an angle of the day.
 func turn(hour int) float64 {
 	h := ((hour % 24) + 24) % 24
 	if h > 12 {
@@ -93,6 +90,5 @@ func turn(hour int) float64 {
 	return cosines[h]
 }
 
-// cosines of 0, 15, .. 90 degrees: a table, since processors differ in the last
-// digit of a computed one.
+// cosines of 0, 15, .. 90 degrees: a table, because math.Cos may differ in the last digit between processors.
 var cosines = [7]float64{1, 0.9659258262890683, 0.8660254037844387, 0.7071067811865476, 0.5, 0.25881904510252074, 0}
