@@ -1,11 +1,10 @@
-// Package baseline holds the rules that the auction is compared with. They run
-// on the same stage, with the same agents, fleets, physics and settlement; only
-// the decision differs (METHOD, section 7; BASELINES, section 1).
+// Package baseline implements the scheduling rules that the auction is compared with. They run with the same
+// agents, fleets, physics and settlement as the auction; only the clearing rule differs (METHOD, section 7;
+// BASELINES, section 1).
 //
-// Most sell each job at once: to a site with room now, or else into the queue of
-// a site. Those that wait do so at a job's home, for its carbon alone; what they
-// wait for is package shift's to say. Jobs are sold in the order of their arrival, and what was
-// given away in this round counts as taken.
+// Most rules award each job at once: to a site that can start it now, else to a site that queues it. Rules that
+// delay a job do so at its home site, by its carbon forecast alone; package published computes for how long. Jobs
+// are awarded in order of arrival, and capacity awarded earlier in the round counts as taken.
 package baseline
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Names of the rules, in the order of the tables.
+// Names of the rules, in the order of the report's tables.
 const (
 	HomeFIFO        = "home-fifo"
 	RoundRobin      = "round-robin"
@@ -30,17 +29,17 @@ const (
 	GreenestNow     = "greenest-now"
 	CarbonThreshold = "carbon-threshold"
 	WaitAwhile      = "wait-awhile" // Let's Wait Awhile, without interruptions
-	GAIA            = "gaia"        // its carbon-time
+	GAIA            = "gaia"        // GAIA's carbon-time rule
 
-	SuspendResume    = "suspend-resume"           // Ecovisor's
+	SuspendResume    = "suspend-resume"           // Ecovisor's suspend and resume
 	WaitInterrupting = "wait-awhile-interrupting" // Let's Wait Awhile, with interruptions
 
 	EnergyAware   = "energy-aware"   // least energy
-	PriorityOrder = "priority-order" // as ACK One
+	PriorityOrder = "priority-order" // clusters by fixed priority, as in ACK One
 	GeoGreedy     = "geo-greedy"     // least price and carbon now
 )
 
-// Names returns the names of all rules.
+// Names returns the names of all rules, in the order of the report's tables.
 func Names() []string {
 	return []string{
 		HomeFIFO, RoundRobin, Random, LeastAllocated, MostAllocated, PriorityOrder, EnergyAware,
@@ -48,7 +47,8 @@ func Names() []string {
 	}
 }
 
-// New returns a rule by name, or false. The seed is for those that draw lots.
+// New returns a new instance of a rule by name, or false if the name is unknown. The seed is for rules that draw at
+// random. Rules keep state, so each run needs its own instance.
 func New(name string, seed uint64) (auction.Rule, bool) {
 	pick, ok := map[string]func() picker{
 		HomeFIFO:        func() picker { return home },
@@ -75,24 +75,23 @@ func New(name string, seed uint64) (auction.Rule, bool) {
 	return &rule{pick()}, true
 }
 
-// A picker decides one lot.
+// A picker decides one lot of a round.
 type picker func(r round, l auction.Lot) auction.Decision
 
-// A round knows, beside what was offered, what is left of it while lots are
-// sold: GPUs of a model at a site that are free now.
+// A round is an auction round with the capacity that is left while its lots are awarded.
 type round struct {
 	auction.Round
-	free map[pool]protocol.Milli
+	free map[pool]protocol.Milli // GPUs that can be used now, by site and model
 }
 
 type pool struct{ site, model string }
 
 type rule struct{ pick picker }
 
-// Shadow implements auction.Rule. Baselines know no price of room.
+// Shadow implements auction.Rule. Baselines compute no shadow prices.
 func (b *rule) Shadow() []protocol.Price { return nil }
 
-// Clear implements auction.Rule.
+// Clear implements auction.Rule. It decides lots one by one, in the order of the round.
 func (b *rule) Clear(in auction.Round) (out auction.Outcome) {
 	r := round{in, make(map[pool]protocol.Milli)}
 	for _, s := range in.Sites {
@@ -107,6 +106,7 @@ func (b *rule) Clear(in auction.Round) (out auction.Outcome) {
 		if len(l.Menus) > 0 {
 			d = b.pick(r, l)
 		}
+		// Only starts of now use the capacity of now; queued and later starts do not.
 		if d.Verdict == auction.Award && d.Option.Start <= r.Now {
 			r.free[pool{d.Site, d.Option.Model}] -= l.Job.GPU()
 		}
@@ -115,7 +115,7 @@ func (b *rule) Clear(in auction.Round) (out auction.Outcome) {
 	return out
 }
 
-// sell gives a lot to a site, into its queue if there is no room now.
+// sell awards a lot to a site by its first option. If the site cannot start it now, the site queues it.
 func sell(m auction.Menu) auction.Decision {
 	return auction.Decision{
 		Verdict: auction.Award, Site: m.Site, Option: m.Options[0], Queue: true,
@@ -123,8 +123,8 @@ func sell(m auction.Menu) auction.Decision {
 	}
 }
 
-// home sells to the site at which the job was submitted. A job that its home
-// can never run goes to the site that can start it soonest.
+// home awards a job to the site at which it was submitted. If its home never bids for it, the job goes to the site
+// with the earliest start.
 func home(r round, l auction.Lot) auction.Decision {
 	for _, m := range l.Menus {
 		if m.Site == l.Job.Home {
@@ -134,9 +134,8 @@ func home(r round, l auction.Lot) auction.Decision {
 	return sell(soonest(r, l))
 }
 
-// soonest returns the menu with the earliest start. Where the room of now was
-// given away in this round nobody knows when there will be some: such a site
-// comes last.
+// soonest returns the menu with the earliest start. A site whose capacity of now was awarded earlier in this round
+// has no known start, so it comes last.
 func soonest(r round, l auction.Lot) auction.Menu {
 	gone := func(m auction.Menu) int {
 		if m.Options[0].Start <= r.Now && !r.hasRoom(l, m) {
@@ -149,17 +148,18 @@ func soonest(r round, l auction.Lot) auction.Menu {
 	})
 }
 
-// hasRoom reports whether a lot can start at once as its first option says.
+// hasRoom reports whether a lot can start at once with the first option of a menu.
 func (r round) hasRoom(l auction.Lot, m auction.Menu) bool {
 	o := m.Options[0]
 	return o.Start <= r.Now && r.free[pool{m.Site, o.Model}] >= l.Job.GPU()
 }
 
-// withRoom returns the menus of sites at which a lot can start at once.
+// withRoom returns the menus of the sites at which a lot can start at once.
 func withRoom(r round, l auction.Lot) []auction.Menu {
 	return slices.DeleteFunc(slices.Clone(l.Menus), func(m auction.Menu) bool { return !r.hasRoom(l, m) })
 }
 
+// roundRobin awards lots to the bidding sites in turn.
 func roundRobin() picker {
 	turn := 0
 	return func(_ round, l auction.Lot) auction.Decision {
@@ -168,26 +168,26 @@ func roundRobin() picker {
 	}
 }
 
-// random draws a site by the job's own name, so that one job more does not
-// change where the others go.
+// random draws a site from the seed and the job's id, so that an additional job does not change where the others
+// go.
 func random(seed uint64) picker {
 	return func(_ round, l auction.Lot) auction.Decision {
 		h := fnv.New64a()
-		h.Write([]byte(l.Job.ID)) // never fails
+		h.Write([]byte(l.Job.ID)) // hash.Hash never returns an error
 		return sell(l.Menus[rand.New(rand.NewPCG(seed, h.Sum64())).IntN(len(l.Menus))])
 	}
 }
 
-// byScore sells to the site whose best node scores highest by its own placement
-// policy, as one Kubernetes scheduler over all clusters would.
+// byScore awards to the site whose best node scores highest by its own placement policy, as one Kubernetes
+// scheduler over all clusters would.
 func byScore(r round, l auction.Lot) auction.Decision {
 	return best(r, l, withRoom(r, l), func(x, y auction.Menu) int {
 		return cmp.Compare(y.Options[0].Score, x.Options[0].Score)
 	})
 }
 
-// best sells to the least of those that have room, by name among equals; where none
-// has, to who will have it first.
+// best awards to the smallest of the menus in now, by site name among equals. If now is empty, it awards to the
+// site with the earliest start.
 func best(r round, l auction.Lot, now []auction.Menu, compare func(x, y auction.Menu) int) auction.Decision {
 	if len(now) == 0 {
 		return sell(soonest(r, l))
@@ -197,8 +197,7 @@ func best(r round, l auction.Lot, now []auction.Menu, compare func(x, y auction.
 	}))
 }
 
-// byGrid sells to the site with room whose grid has the least of a quantity in
-// this hour.
+// byGrid awards to the site with room whose grid has the smallest value of a quantity in this hour.
 func byGrid(least func(protocol.Outlook) int64) picker {
 	return func(r round, l auction.Lot) auction.Decision {
 		value := make(map[string]int64)
@@ -212,9 +211,8 @@ func byGrid(least func(protocol.Outlook) int64) picker {
 	}
 }
 
-// threshold waits at home until the intensity is at or below the 30th
-// percentile of the next 24 hours' forecast, at the latest until the job must
-// start to be done in time (the Ecovisor rule as coded in GAIA).
+// threshold defers a job at home until the intensity is at or below the 30th percentile of the next 24 hours'
+// forecast, at the latest until the job must start to meet its deadline (the Ecovisor rule as coded in GAIA).
 func threshold(r round, l auction.Lot) auction.Decision {
 	d := home(r, l)
 	latest := l.Job.Deadline.Add(-d.Option.Finish.Sub(d.Option.Start))
@@ -231,6 +229,7 @@ func threshold(r round, l auction.Lot) auction.Decision {
 			return d
 		}
 		d.Verdict, d.Queue = auction.Hold, false
+		// The forecast changes by the hour: decide anew just after the next full hour.
 		d.Until = min(latest, r.Now.Floor(time.Hour).Add(time.Hour+time.Second))
 		d.Why = protocol.Reason{Code: protocol.CheaperLater}
 	}

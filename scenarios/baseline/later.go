@@ -10,13 +10,12 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A starter chooses when a job of length runs that may start from now until now
-// and wait, all in seconds on the curve of its site's carbon.
+// A starter chooses the start of a job of length seconds within [now, now+wait]. All arguments are seconds on the
+// carbon curve of the job's site.
 type starter func(c published.Curve, now, wait, length int) int
 
-// later is a rule of one region that moves jobs in time: it plans a job once,
-// when it is called first, by the forecast of that moment, and sells it to its
-// home when its time has come. A job that may not be deferred starts at once.
+// later makes a rule that moves jobs in time at one site. It plans a job once, by the forecast at its first round,
+// holds it until the planned time, and then awards it to its home. A job that is not deferrable starts at once.
 func later(start starter) picker {
 	plans := make(map[protocol.JobID]protocol.Time)
 	return func(r round, l auction.Lot) auction.Decision {
@@ -40,11 +39,12 @@ func later(start starter) picker {
 	}
 }
 
-// plan returns when a job starts by a rule.
+// plan returns the start that a rule chooses for a job.
 func plan(start starter, now protocol.Time, g protocol.Outlook, j protocol.Job, o protocol.Option) protocol.Time {
 	length := o.Finish.Sub(o.Start)
 	c, from := carbon(now, g)
 	wait := int(j.Deadline.Sub(now.Add(length)) / time.Second)
+	// Without slack the job starts now, late or not.
 	if wait <= 0 {
 		return now
 	}
@@ -52,8 +52,7 @@ func plan(start starter, now protocol.Time, g protocol.Outlook, j protocol.Job, 
 	return now.Add(time.Duration(s-from) * time.Second)
 }
 
-// carbon returns the curve of a site's intensity, in seconds, and where now lies
-// on it.
+// carbon returns the intensity forecast of a site as a curve in seconds, and the position of now on it.
 func carbon(now protocol.Time, g protocol.Outlook) (c published.Curve, from int) {
 	values := make([]float64, len(g.Carbon))
 	for i, v := range g.Carbon {
@@ -62,27 +61,26 @@ func carbon(now protocol.Time, g protocol.Outlook) (c published.Curve, from int)
 	return published.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
 }
 
-// Starts that the rules try: Let's Wait Awhile has slots of half an hour, which
-// with ours of a quarter it cannot do worse than; GAIA tries full hours from
-// the arrival on.
+// Step widths of candidate starts, in seconds. Let's Wait Awhile uses slots of half an hour; a quarter of an hour
+// includes those starts, so the rule cannot do worse. GAIA tries full hours after the arrival.
 const (
 	quarter  = 900
 	fullHour = 3600
 )
 
-// waitAwhile is Let's Wait Awhile without interruptions.
+// waitAwhile is Let's Wait Awhile without interruptions (Wiesner et al., Middleware 2021).
 func waitAwhile() picker {
 	return later(func(c published.Curve, now, wait, length int) int {
 		return published.LowestWindow(c, now, wait, length, quarter)
 	})
 }
 
-// gaia is GAIA's carbon-time. It does not know how long a job will run, only
-// the mean of those seen so far in its queue, the short or the long one.
+// gaia is GAIA's carbon-time rule. It does not know a job's run time, only the mean run time seen so far in the
+// job's queue (short or long).
 func gaia() picker {
 	var sum, n [2]int
 	return later(func(c published.Curve, now, wait, length int) int {
-		queue := 0
+		queue := 0 // the long queue: GAIA's limit is two hours
 		if length >= int(2*time.Hour/time.Second) {
 			queue = 1
 		}
@@ -92,8 +90,7 @@ func gaia() picker {
 	})
 }
 
-// first sells to the first site, by name, that has room: ACK One's order of
-// clusters by priority.
+// first awards to the first site, by name, that has room, as ACK One orders clusters by priority.
 func first(r round, l auction.Lot) auction.Decision {
 	if now := withRoom(r, l); len(now) > 0 {
 		return sell(now[0])
@@ -101,16 +98,15 @@ func first(r round, l auction.Lot) auction.Decision {
 	return sell(soonest(r, l))
 }
 
-// leastEnergy sells to the site with room where the job takes least energy, the
-// facility's share included.
+// leastEnergy awards to the site with room where the job uses least energy, including the facility's overhead.
 func leastEnergy(r round, l auction.Lot) auction.Decision {
 	return best(r, l, withRoom(r, l), func(x, y auction.Menu) int {
 		return cmp.Compare(x.Options[0].Energy, y.Options[0].Energy)
 	})
 }
 
-// geo sells to the site with room where a kilowatt-hour costs least in this
-// hour, carbon at the market's own weight and the facility's share included.
+// geo awards to the site with room where a kilowatt-hour costs least in this hour: price plus carbon at the
+// market's own weight, times PUE.
 func geo(r round, l auction.Lot) auction.Decision {
 	return byGrid(func(o protocol.Outlook) int64 {
 		pue := int64(1000)

@@ -40,7 +40,7 @@ func job(run time.Duration, slack time.Duration) protocol.Job {
 	return protocol.Job{ID: "a", Home: "b", GPUs: 1, Share: 1000, Arrival: midnight, Run: run, Deadline: midnight.Add(run + slack), Deferrable: true}
 }
 
-// The day of package shift's own example: 8 8 3 2 4 6 6 6.
+// The day of package published's own example: 8 8 3 2 4 6 6 6.
 func TestEachRuleWaitsForTheHourOfItsSource(t *testing.T) {
 	home := site("b", 1, 50, 8, 8, 3, 2, 4, 6, 6, 6)
 	away := site("a", 1, 50, 1, 1, 1, 1, 1, 1, 1, 1)

@@ -9,14 +9,13 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A slicer chooses when a job of length runs that may sleep for wait in all, in
-// seconds on the curve of its site's carbon.
+// A slicer chooses the segments in which a job of length seconds runs if it may be suspended for wait seconds in
+// total. All arguments are seconds on the carbon curve of the job's site.
 type slicer func(c published.Curve, now, wait, length int) []published.Span
 
-// pausing is a rule of one region that pauses jobs. A job that can be paused runs
-// until the end of its next span, and is planned anew whenever it is called; of
-// what it may sleep one pause's own cost is kept back each time. One that cannot
-// be paused is sold by another rule.
+// pausing makes a rule that pauses jobs at one site. A pausable job runs until the end of its next segment and is
+// planned anew in each of its rounds; each plan reserves the cost of one pause from the slack. Jobs that cannot be
+// paused go to the rule otherwise.
 func pausing(slice slicer, otherwise picker) picker {
 	return func(r round, l auction.Lot) auction.Decision {
 		if l.Job.Pause == 0 {
@@ -32,7 +31,7 @@ func pausing(slice slicer, otherwise picker) picker {
 		c, from := carbon(r.Now, r.Sites[k].Grid)
 		spans := slice(c, from, seconds(wait), seconds(length))
 		at := func(tick int) protocol.Time { return r.Now.Add(time.Duration(tick-from) * time.Second) }
-		if len(spans) > 1 && spans[0].To-spans[0].From <= 2*seconds(l.Job.Pause) {
+		if len(spans) > 1 && spans[0].To-spans[0].From <= 2*seconds(l.Job.Pause) { // the segment is too short to be worth its pause
 			spans = spans[1:] // too short to be worth its pause
 		}
 		switch {
@@ -47,13 +46,14 @@ func pausing(slice slicer, otherwise picker) picker {
 	}
 }
 
+// seconds converts to whole seconds, the ticks of the curves of this package.
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
-// cheapest is Let's Wait Awhile with interruptions.
+// cheapest is Let's Wait Awhile with interruptions (Wiesner et al., Middleware 2021).
 func cheapest() picker { return pausing(published.Cheapest, waitAwhile()) }
 
-// suspended is Ecovisor's suspend and resume, as coded in GAIA: a job sleeps
-// while the intensity is above the lowest 30 % of the next 24 hours'.
+// suspended is Ecovisor's suspend and resume, as coded in GAIA: a job is suspended while the intensity is above the
+// 30th percentile of the next 24 hours.
 func suspended() picker {
 	return pausing(func(c published.Curve, now, wait, length int) []published.Span {
 		return published.Below(c, now, wait, length, c.Threshold(now, seconds(24*time.Hour), 0.30))

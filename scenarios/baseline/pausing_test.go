@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// The day of package shift's own example: 8 8 3 2 4 6 6 6. Of five hours in which
+// The day of package published's own example: 8 8 3 2 4 6 6 6. Of five hours in which
 // two hours' work may be done, the third and fourth are the cleanest; of the
 // first four hours' worth, the first hour is not run through.
 func TestRulesThatPauseRunInTheHoursOfTheirSource(t *testing.T) {

@@ -1,13 +1,10 @@
-// Package published has the rules of the literature that move a job in time: to the
-// hour of least intensity, to the best run of hours, to the hour that saves
-// most for the wait, into pieces between which it sleeps, or
-// onto more workers while it is clean.
+// Package published implements temporal-shifting rules from the literature: they move a job to the hour of lowest
+// intensity, to the window of lowest sum, to the hour that saves most per time waited, split it into segments
+// between which it is suspended, or scale its workers with the intensity.
 //
-// Each rule is one pure function of a [Curve], which says what is known of the
-// hours ahead. Given the true future they give the figures that were published
-// (package conformance holds them to that); given a forecast they are the
-// baselines that the auction is compared with (package baseline). So what is
-// compared is the published rule and not a likeness of it.
+// Each rule is a pure function of a [Curve], the known future values. With the true future the rules reproduce the
+// published figures (package conformance tests that); with a forecast they are the baselines that the auction is
+// compared with (package baseline). So the comparison uses the published rules themselves.
 //
 // Sources, by rule:
 //   - [LowestSlot], [LowestWindow], [CarbonTime]: GAIA (Hanafy et al., ASPLOS

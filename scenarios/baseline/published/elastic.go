@@ -2,23 +2,21 @@ package published
 
 import "math"
 
-// A Scaling is what an elastic job makes of workers: by their number, from none
-// on, what it gets done in a slot, and what energy that takes; both of one length.
+// A Scaling describes how an elastic job scales: by number of workers, from zero on, the work done in a slot and
+// the energy that takes. Both slices have the same length.
 type Scaling struct{ Work, Energy []float64 }
 
-// A Share is what an elastic job has in one slot: so many workers, for a part
-// (0..1) of the slot.
+// A Share is the allocation of an elastic job in one slot: a number of workers for a part (0..1) of the slot.
 type Share struct {
 	Workers int
 	Part    float64
 }
 
-// Elastic returns what an elastic job has in each slot, by the intensity of each,
-// to get an amount of work done: one worker more, again and again, where it adds
-// most work for its carbon; of equals in the first. What is too much at last is taken
-// off the slot whose work costs most. If all workers in all slots cannot do it, the
-// answer is nil. Where each further worker adds less work for its energy than the
-// one before, no other way to do the work of whole slots takes less carbon.
+// Elastic returns an elastic job's allocation in each slot, given each slot's intensity, so that the work gets
+// done. It is CarbonScaler's greedy algorithm: it repeatedly adds one worker in the slot with most work per carbon,
+// the first of equals, and finally trims the excess from the slot whose work has the highest carbon. It returns nil
+// if all workers in all slots cannot do the work. If each further worker adds less work per energy than the one
+// before, no schedule of whole slots emits less carbon.
 func Elastic(intensity []float64, work float64, s Scaling) []Share {
 	shares := make([]Share, len(intensity))
 	left := work
@@ -50,17 +48,18 @@ func Elastic(intensity []float64, work float64, s Scaling) []Share {
 		}
 	}
 	if worst >= 0 {
+		// left <= 0 is the excess work of the last worker added.
 		shares[worst].Part += min(left, 0) / s.Work[shares[worst].Workers]
 	}
 	return shares
 }
 
 const (
-	inTheWay = 1e-6 // what a worker counts as adding that adds nothing
-	rounding = 1e-9 // of the work: as good as none
+	inTheWay = 1e-6 // work of a worker that adds none, to avoid a division by zero
+	rounding = 1e-9 // of the work: a smaller remainder counts as done
 )
 
-// Carbon returns intensity times energy of the shares of slots.
+// Carbon returns the sum of intensity times energy over the slots of an allocation.
 func (s Scaling) Carbon(intensity []float64, shares []Share) (sum float64) {
 	for i, x := range shares {
 		sum += float64(intensity[i] * s.Energy[x.Workers] * x.Part)

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// A Span is the ticks of [From, To).
+// A Span is the half-open range of ticks [From, To).
 type Span struct{ From, To int }
 
-// LowestSlot returns the first tick of least value in [now, now+wait]: the job
-// starts there, however long it is.
+// LowestSlot returns the first tick of lowest value in [now, now+wait], independent of the job's length.
 func LowestSlot(c Curve, now, wait int) int {
 	best, least := now, math.Inf(1)
 	for _, p := range c.pieces(now, min(now+wait+1, c.End())) {
@@ -20,9 +19,8 @@ func LowestSlot(c Curve, now, wait int) int {
 	return best
 }
 
-// LowestWindow returns the start of least sum over a run of length ticks, among
-// now, now+every, and so on to now+wait; the first of equals. Runs that would
-// pass the end of the curve are not considered.
+// LowestWindow returns the start with the lowest sum over length ticks, among now, now+every, .. now+wait; the
+// first of equals. Windows that pass the end of the curve are not considered.
 func LowestWindow(c Curve, now, wait, length, every int) int {
 	best, least := now, math.Inf(1)
 	for t := now; t <= now+wait && t+length <= c.End(); t += every {
@@ -33,9 +31,8 @@ func LowestWindow(c Curve, now, wait, length, every int) int {
 	return best
 }
 
-// CarbonTime returns the start at which most is saved for each tick until the
-// job is done: the greatest (sum now - sum then) / (wait + length), among the
-// starts of [LowestWindow].
+// CarbonTime returns the start with the largest saving per tick until completion, (sum now - sum then) / (wait +
+// length), among the starts of [LowestWindow] (GAIA, Hanafy et al., ASPLOS 2024).
 func CarbonTime(c Curve, now, wait, length, every int) int {
 	if now+length > c.End() {
 		return now
@@ -50,8 +47,8 @@ func CarbonTime(c Curve, now, wait, length, every int) int {
 	return best
 }
 
-// Below returns when a job of length ticks runs that works while the value is
-// below threshold and sleeps otherwise, until it has slept for wait ticks.
+// Below returns the segments in which a job of length ticks runs if it is suspended while the value is at or above
+// threshold, for at most wait ticks in total.
 func Below(c Curve, now, wait, length int, threshold float64) (runs []Span) {
 	for _, p := range c.pieces(now, min(now+wait+length, c.End())) {
 		if length == 0 {
@@ -71,9 +68,8 @@ func Below(c Curve, now, wait, length int, threshold float64) (runs []Span) {
 	return runs
 }
 
-// Cheapest returns when a job of length ticks runs that may sleep as it likes
-// and must be done by now+wait+length: in the ticks of least value, the first
-// of equals. No other way to run it has a smaller sum.
+// Cheapest returns the segments of a job of length ticks that may be suspended at any time and must be done by
+// now+wait+length: the ticks of lowest value, the first of equals. No other schedule has a smaller sum.
 func Cheapest(c Curve, now, wait, length int) (runs []Span) {
 	all := c.pieces(now, min(now+wait+length, c.End()))
 	slices.SortStableFunc(all, byValue)
@@ -93,7 +89,7 @@ func Cheapest(c Curve, now, wait, length int) (runs []Span) {
 	return runs
 }
 
-// join adds a span after others, to the last of them if they touch.
+// join appends a span, or extends the last one if they touch.
 func join(runs []Span, s Span) []Span {
 	if n := len(runs); n > 0 && runs[n-1].To == s.From {
 		runs[n-1].To = s.To
