@@ -26,18 +26,9 @@ import (
 
 // Config is what tells one agent from another.
 type Config struct {
-	Site    string
-	Habit   Habit
-	Network Network
-}
-
-// A Habit is how an agent bids. The zero Habit offers the earliest start, on
-// what the placement policy picks, without a cap: it is how baselines bid.
-type Habit struct {
-	Later  bool // offer later starts to jobs that can wait
-	Choose bool // offer each GPU model and cap, not only what the policy picks
-	Idle   bool // charge a job its share of what its node draws for being awake
-	Most   int  // options for one job on one GPU model; default 4
+	Site     string
+	Strategy BidStrategy // default DefaultStrategy(false)
+	Network  Network     // default DefaultNetwork
 }
 
 // Network is what moving a job's input from another site takes.
@@ -69,10 +60,13 @@ type Agent struct {
 	outlook  protocol.Outlook // of the last call
 	curve    *forecast.Curve  // of outlook
 	greeted  bool
-	told     bool                            // the hands have said what they hold
-	short    bool                            // since the last greeting a job found no room
-	called   protocol.Time                   // when last
-	planning protocol.Planning               // of the last call that was valid
+	told     bool              // the hands have said what they hold
+	short    bool              // since the last greeting a job found no room
+	called   protocol.Time     // when last
+	planning protocol.Planning // of the last call that was valid
+	strategy BidStrategy
+	delivery Delivery                        // of strategy
+	faults   map[string]int                  // of strategy, by reason
 	call     protocol.Message                // the last one, without its jobs
 	asked    map[protocol.JobID]protocol.Job // of the last call
 	epochs   map[protocol.JobID]uint64       // highest award heard of jobs here
@@ -110,13 +104,14 @@ type live struct {
 
 // New returns an agent that bids for a fleet, by what it hears of a grid.
 func New(cfg Config, f *capacity.Fleet, g *forecast.Known) *Agent {
-	if cfg.Habit.Most == 0 {
-		cfg.Habit.Most = 4
+	if cfg.Strategy == nil {
+		cfg.Strategy = DefaultStrategy(false)
 	}
 	if cfg.Network == (Network{}) {
 		cfg.Network = DefaultNetwork()
 	}
 	return &Agent{
+		strategy: cfg.Strategy, delivery: cfg.Strategy.Delivery(), faults: make(map[string]int),
 		planning: protocol.DefaultPlanning(),
 		cfg:      cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
 		asked:  make(map[protocol.JobID]protocol.Job),

@@ -27,7 +27,7 @@ func (s *site) unknown(id protocol.JobID) protocol.Job {
 }
 
 func TestAJobWithoutADurationIsBidForByThoseBefore(t *testing.T) {
-	s := newSite(t, Habit{}, 8)
+	s := newSite(t, MarginalCost{}, 8)
 	m := s.call(s.unknown("first"))[0]
 	if len(m.Expect) != 1 || m.Expect[0].Runs != 0 || len(m.Options) == 0 || m.Options[0].Finish.Sub(m.Options[0].Start) != time.Hour {
 		t.Fatalf("with nothing to go by it offers %+v", m)
@@ -61,7 +61,7 @@ func TestAJobWithoutADurationIsBidForByThoseBefore(t *testing.T) {
 }
 
 func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
-	s := newSite(t, Habit{}, 8)
+	s := newSite(t, MarginalCost{}, 8)
 	var kept []protocol.Message
 	for i := range 12 {
 		for _, f := range s.ran(protocol.JobID(rune('a'+i)), 2*time.Hour, 720_000_000) {
@@ -97,7 +97,7 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 }
 
 func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
-	s := newSite(t, Habit{}, 8)
+	s := newSite(t, MarginalCost{}, 8)
 	s.award(job("a", 1), 1, false)
 	s.now = s.now.Add(time.Minute)
 	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "a", Epoch: 1, Failed: "exit code 1"}))
@@ -107,7 +107,7 @@ func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
 }
 
 func TestOnlyTheLastRunsAreKept(t *testing.T) {
-	s := newSite(t, Habit{}, 1)
+	s := newSite(t, MarginalCost{}, 1)
 	of := func(n int) protocol.Message {
 		return protocol.Message{From: "agent/oslo", Seq: uint64(n), Body: protocol.Ran{}}
 	}

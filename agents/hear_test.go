@@ -12,7 +12,7 @@ import (
 // too. A site hears it after a while, and its jobs may be sold to it again.
 func TestACoordinatorThatLostItsBooksIsHeard(t *testing.T) {
 	for name, lost := range map[string]uint32{"of many terms": 5, "of one": 1} {
-		s := newSite(t, Habit{}, 4)
+		s := newSite(t, MarginalCost{}, 4)
 		s.market.Life = lost
 		s.award(job("train", 1), 1000, false)
 		s.award(job("waits", 4), 1001, true)
@@ -40,7 +40,7 @@ func TestACoordinatorThatLostItsBooksIsHeard(t *testing.T) {
 // A coordinator that another has shut out, and one that is heard twice, are not
 // heard for all that.
 func TestAFormerCoordinatorIsNotHeard(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	former := protocol.Mouth{Who: protocol.Coordinator, Life: 1}
 	s.market.Life = 2
 	call := func(m protocol.Mouth) (protocol.Message, protocol.Mouth) {

@@ -89,7 +89,7 @@ func TestTheQueueWaitsUntilTheNodesAreKnown(t *testing.T) {
 // still says what it owes of jobs that it has no more. Its hands are asked when it
 // knows its nodes.
 func TestWhatEndedIsReportedBeforeTheNodesAreKnown(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	var facts []protocol.Message
 	hear := func(m protocol.Message) {
 		s.agent.Step(s.now, m)
@@ -102,7 +102,7 @@ func TestWhatEndedIsReportedBeforeTheNodesAreKnown(t *testing.T) {
 		hear(s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
 	}
 	hear(s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "ended", Epoch: 1}))
-	s.agent = newSiteOf(t, Habit{}, nil).agent
+	s.agent = newSiteOf(t, MarginalCost{}, nil).agent
 	for _, m := range facts {
 		if err := s.agent.Restore(m); err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestASiteWithoutNodesHasNoRoomYet(t *testing.T) {
 // A job that finds room only if others give back what they hold is not offered for: it
 // would wait here in vain, and other sites have room.
 func TestASiteOffersNothingOfWhatOthersHold(t *testing.T) {
-	for name, habit := range map[string]Habit{"plain": {}, "eager": eager} {
+	for name, habit := range map[string]MarginalCost{"plain": {}, "eager": eager} {
 		s := newSite(t, habit)
 		v := inventory("n1")
 		v.Nodes[0].Others = []protocol.Milli{1000}
@@ -213,7 +213,7 @@ func TestASiteOffersNothingOfWhatOthersHold(t *testing.T) {
 // When others give back what they hold the market hears of it, if a job found no room
 // for them, and else not: they come and go all the time.
 func TestTheMarketHearsWhenOthersGiveBackWhatAJobNeeds(t *testing.T) {
-	s := newSite(t, Habit{})
+	s := newSite(t, MarginalCost{})
 	hold := func(milli protocol.Milli) []protocol.Message {
 		v := inventory("n1")
 		v.Nodes[0].Others = []protocol.Milli{milli}
@@ -287,7 +287,7 @@ func TestWhatHandsHoldIsNotGivenBackByAnOlderJournal(t *testing.T) {
 // An agent that lost its folder knows nothing of what runs before its hands have said
 // so. What it is told to stop until then may run: it does not say that it is stopped.
 func TestWhatMayRunIsNotSaidToBeStopped(t *testing.T) {
-	s := newSiteOf(t, Habit{}, nil)
+	s := newSiteOf(t, MarginalCost{}, nil)
 	cancel := func() []protocol.Message {
 		return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Cancel{Job: "train", Epoch: 4}))
 	}
@@ -301,7 +301,7 @@ func TestWhatMayRunIsNotSaidToBeStopped(t *testing.T) {
 	if said := cancel(); len(said) != 1 || said[0].To != "hands/oslo" {
 		t.Errorf("then it says %+v", bodies(said))
 	}
-	s = newSiteOf(t, Habit{}, nil)
+	s = newSiteOf(t, MarginalCost{}, nil)
 	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Inventory{}))
 	if said := cancel(); len(said) != 1 || said[0].To != protocol.Coordinator {
 		t.Errorf("where nothing runs it says %+v", bodies(said))
@@ -311,7 +311,7 @@ func TestWhatMayRunIsNotSaidToBeStopped(t *testing.T) {
 // A node whose device plugin begins anew has no GPUs for a moment. Its site does not say
 // for that that it can never run a job, by which the market would refuse it.
 func TestASiteWhoseGPUsAreGoneForAMomentHasNoRoom(t *testing.T) {
-	s := newSite(t, Habit{})
+	s := newSite(t, MarginalCost{})
 	v := inventory("n1")
 	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", v))
 	v.Nodes[0].GPUs = 0

@@ -17,6 +17,7 @@ type pricing struct {
 	terms    protocol.Weights
 	planning protocol.Planning // valid
 	shadow   shadow
+	strategy MarginalCost // of starts and options
 }
 
 // A priced option is what one option costs by the call's own terms, with the
@@ -43,7 +44,7 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 	}
 	var ways []capacity.Way
 	var why protocol.Reason
-	if a.cfg.Habit.Choose {
+	if a.delivery.AsOffered {
 		ways, why = a.fleet.Ways(j)
 	} else if w, reason, ok := a.fleet.Plain(p.now, j); ok {
 		ways = []capacity.Way{w}
@@ -59,7 +60,7 @@ func (p *pricing) menu(j protocol.Job) protocol.Menu {
 		}
 		return protocol.Menu{Job: j.ID, Why: why}
 	}
-	options := p.options(j, ways)
+	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.terms, Planning: p.planning, Ways: ways, pricing: p})
 	if len(options) == 0 {
 		a.short = true
 		return protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom}}
@@ -76,12 +77,14 @@ func (p *pricing) options(j protocol.Job, ways []capacity.Way) (out []protocol.O
 		if n < 0 {
 			n = len(ways)
 		}
-		out = append(out, choose(p.starts(j, ways[:n]), p.agent.cfg.Habit.Most)...)
+		out = append(out, choose(p.starts(j, ways[:n]), p.strategy.maxOptions())...)
 		ways = ways[n:]
 	}
-	slices.SortStableFunc(out, func(x, y protocol.Option) int { return cmp.Compare(x.Start, y.Start) })
+	slices.SortStableFunc(out, byStart)
 	return out
 }
+
+func byStart(x, y protocol.Option) int { return cmp.Compare(x.Start, y.Start) }
 
 // starts returns, for each start that is worth a thought, the best of some ways to
 // run then, soonest first.
@@ -90,7 +93,7 @@ func (p *pricing) starts(j protocol.Job, ways []capacity.Way) []priced {
 	for _, w := range ways {
 		run := w.Run + p.agent.cfg.Network.takes(j, p.agent.cfg.Site)
 		model := w.Model
-		if !p.agent.cfg.Habit.Choose {
+		if !p.strategy.SweepModelsAndCaps {
 			model = ""
 		}
 		earliest := p.now
@@ -104,11 +107,11 @@ func (p *pricing) starts(j protocol.Job, ways []capacity.Way) []priced {
 			}
 		}
 		last := earliest
-		if p.agent.cfg.Habit.Later && j.Deferrable {
+		if p.strategy.TemporalShift && j.Deferrable {
 			last = max(earliest, min(capacity.Latest(j, run), p.now.Add(p.planning.Horizon)))
 		}
 		idle := protocol.Milliwatts(0)
-		if p.agent.cfg.Habit.Idle {
+		if p.strategy.ChargeIdle {
 			idle = p.agent.fleet.Share(j, w.Model)
 		}
 		opening := protocol.Time(0) // from there back to where it was looked for there is none

@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-var eager = Habit{Later: true, Choose: true}
+var eager = MarginalCost{TemporalShift: true, SweepModelsAndCaps: true}
 
 // By hand: a V100 at work draws 160 W, 35 of them idle too; four busy cores draw
 // 16 W; so the job adds 141 W, and with the building's fifth 169.2 W. The node of
@@ -23,7 +23,7 @@ var eager = Habit{Later: true, Choose: true}
 // cents and 500 g; a kilogram counts as 10 cents.
 func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
 	for idle, awake := range map[bool]protocol.Microdollars{false: 0, true: 22_350 + 11_175} {
-		s := newSite(t, Habit{Idle: idle}, 4)
+		s := newSite(t, MarginalCost{ChargeIdle: idle}, 4)
 		got := s.call(job("train", 1))[0].Options
 		want := protocol.Option{
 			Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
@@ -45,7 +45,7 @@ func TestEveryModelIsOffered(t *testing.T) {
 			Node: fgd.Node{Name: "of-" + model, CPU: 64_000, Memory: 256 << 10, GPUs: 4, Model: model}, Host: power.DefaultHost(4),
 		})
 	}
-	s := newSiteOf(t, Habit{Later: true, Choose: true, Most: 3}, nodes)
+	s := newSiteOf(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 3}, nodes)
 	s.signal(protocol.GridPrice, 100_000, 40_000, 100_000, 50_000, 100_000)
 	s.signal(protocol.GridCarbon, 500_000)
 	j := job("train", 1)
@@ -65,7 +65,7 @@ func TestEveryModelIsOffered(t *testing.T) {
 // By hand: 10 GiB are 85,903 Mbit, at 1 Gbit/s 86 s in which the GPU is held;
 // they cost 20 cents and 240 g on the way. The run takes 3,686 s.
 func TestAnOptionFromElsewherePaysForTheWay(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	j := job("train", 1)
 	j.Home, j.Input = "bern", 10<<10
 	o := s.call(j)[0].Options[0]
@@ -108,10 +108,10 @@ func TestWhyASiteHasNoOption(t *testing.T) {
 		{"larger than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.TooBig},
 		{"an input that never comes", func(j *protocol.Job) { j.Home, j.Input = "bern", 1<<40 }, protocol.PastDeadline},
 	} {
-		for _, habit := range []Habit{{}, eager} {
+		for _, strategy := range []MarginalCost{{}, eager} {
 			j := job("train", 1)
 			c.spoil(&j)
-			if m := newSite(t, habit, 4).call(j)[0]; m.Job != "train" || len(m.Options) != 0 || m.Why.Code != c.want {
+			if m := newSite(t, strategy, 4).call(j)[0]; m.Job != "train" || len(m.Options) != 0 || m.Why.Code != c.want {
 				t.Errorf("%s: %+v, want %s", c.name, m, c.want)
 			}
 		}
@@ -158,7 +158,7 @@ func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
 
 // A price of room at a site makes its agent look for another hour.
 func TestAgentsAnswerToThePriceOfRoom(t *testing.T) {
-	s := newSite(t, Habit{Later: true, Choose: true, Most: 2}, 4)
+	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 2}, 4)
 	j := job("train", 1)
 	j.Deferrable = true
 	dear := protocol.Price{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}

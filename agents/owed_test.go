@@ -29,7 +29,7 @@ func TestWhatIsToldToStopStopsNothingNewer(t *testing.T) {
 // and by an agent that was begun anew by such a clock.
 func TestWhatIsOwedIsSaidAgainByAClockThatIsSetBack(t *testing.T) {
 	for name, anew := range map[string]bool{"it lives on": false, "it is begun anew": true} {
-		s := newSite(t, Habit{}, 4)
+		s := newSite(t, MarginalCost{}, 4)
 		s.agent.Tick(s.now)
 		var facts []protocol.Message
 		hear := func([]protocol.Message) { facts = append(facts, s.agent.Facts()...) }
@@ -40,7 +40,7 @@ func TestWhatIsOwedIsSaidAgainByAClockThatIsSetBack(t *testing.T) {
 		hear(s.exit("train", 1))
 		s.agent.Tick(s.now)
 		if anew {
-			s.agent = newSite(t, Habit{}, 4).agent
+			s.agent = newSite(t, MarginalCost{}, 4).agent
 			for _, m := range facts {
 				if err := s.agent.Restore(m); err != nil {
 					t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // greeted returns a site that the market knows.
 func greeted(t *testing.T) *site {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.agent.Tick(s.now)
 	s.confirm("", 0, protocol.Taken)
 	return s

@@ -46,7 +46,7 @@ func TestACallThatCannotBePlannedByIsRefused(t *testing.T) {
 
 func TestAnAgentPlansByTheCall(t *testing.T) {
 	plan := protocol.Planning{Slot: 30 * time.Minute, Horizon: 4 * time.Hour, MaxStartDelay: time.Hour, FirmLead: time.Hour}
-	s := newSite(t, Habit{Later: true, Choose: true, Most: 20}, 4)
+	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 20}, 4)
 	s.now = noon.Add(time.Minute)
 	o := s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("a")}, Terms: weights, Planning: plan})
 	for _, r := range o.Room {

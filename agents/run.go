@@ -82,12 +82,12 @@ func (a *Agent) enqueue(now protocol.Time, r reserved) (start protocol.Time, ok 
 // to take it, because what was found for it is later than it was sold for by more
 // than the last call's MaxStartDelay.
 func (a *Agent) late(r reserved, at protocol.Time, found bool) bool {
-	return a.cfg.Habit.Later && (!found || at > r.award.Option.Start.Add(a.planning.MaxStartDelay))
+	return a.delivery.KeepRoom && (!found || at > r.award.Option.Start.Add(a.planning.MaxStartDelay))
 }
 
 // keeps reports whether room is set aside for a job of the queue as soon as it
 // is accepted.
-func (a *Agent) keeps(r reserved) bool { return a.cfg.Habit.Later || r.job.GPUs > 1 }
+func (a *Agent) keeps(r reserved) bool { return a.delivery.KeepRoom || r.job.GPUs > 1 }
 
 // after returns before which time a job of the queue shall not start: it was
 // sold for a better hour, or for one in which a rule lets it run; or it may start as
@@ -102,7 +102,7 @@ func (r reserved) after() protocol.Time {
 // begins returns when a job of the queue is to be looked at: when its place
 // begins, or in a while if it should have begun.
 func (a *Agent) begins(r reserved) protocol.Time {
-	if from, ok := a.fleet.Kept(r.job.ID); ok && a.cfg.Habit.Later {
+	if from, ok := a.fleet.Kept(r.job.ID); ok && a.delivery.KeepRoom {
 		if from <= a.looked.Add(time.Second) {
 			return a.looked.Add(time.Minute)
 		}
@@ -114,7 +114,7 @@ func (a *Agent) begins(r reserved) protocol.Time {
 // keep sets aside the node on which a job of the queue will fit soonest.
 func (a *Agent) keep(now protocol.Time, r reserved) (from protocol.Time, ok bool) {
 	model, o := "", r.award.Option
-	if a.cfg.Habit.Choose {
+	if a.delivery.AsOffered {
 		model = o.Model
 	}
 	return a.fleet.Keep(now, r.job, model, max(r.after(), now), o.Finish.Sub(o.Start))
@@ -142,7 +142,7 @@ func (a *Agent) again(w protocol.Award) (start protocol.Time, ok bool) {
 func (a *Agent) start(now protocol.Time, r reserved) bool {
 	job, w := r.job, r.award
 	var way capacity.Way
-	if a.cfg.Habit.Choose && job.GPUs > 0 {
+	if a.delivery.AsOffered && job.GPUs > 0 {
 		ways, _ := a.fleet.Ways(job)
 		i := slices.IndexFunc(ways, func(x capacity.Way) bool { return x.Model == w.Option.Model && x.Choice.Cap == w.Option.Cap })
 		if i < 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
-	s := newSite(t, Habit{}, 4, 2)
+	s := newSite(t, MarginalCost{}, 4, 2)
 	if s.agent.Due() == 0 || s.agent.Due() > noon {
 		t.Fatalf("due at %v", s.agent.Due())
 	}
@@ -38,7 +38,7 @@ func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
 }
 
 func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.signal(protocol.GridPrice, 100_000, 200_000)
 	j := job("train", 1)
 	j.Home, j.Input = "bern", 1<<10 // a GiB: 9 s, 24 g
@@ -74,7 +74,7 @@ func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
 // than from its begin to now.
 func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
 	for _, tc := range []struct{ said, want time.Duration }{{time.Hour, time.Hour}, {0, 9 * time.Hour}, {-time.Hour, 0}, {20 * time.Hour, 9 * time.Hour}} {
-		s := newSite(t, Habit{}, 4)
+		s := newSite(t, MarginalCost{}, 4)
 		s.award(job("train", 1), 1, false)
 		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
 		x := protocol.Exited{Job: "train", Epoch: 1, Draw: []protocol.Slice{{Hour: noon, Energy: 360_000_000}}}
@@ -144,7 +144,7 @@ func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 // The market did not hear the first accept and awards anew: the job is not
 // started twice, and is reported under the award that the market knows.
 func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("train", 1), 1, false)
 	s.now = noon.Add(time.Minute)
 	said := bodies(s.award(job("train", 1), 2, false))
@@ -163,7 +163,7 @@ func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
 // Nobody says whether the newer award stands, until after its lease: what runs is
 // not given back for that, and is reported; begun anew likewise.
 func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	var facts []protocol.Message
 	step := func(said []protocol.Message) []protocol.Message {
 		facts = append(facts, s.agent.Facts()...)
@@ -179,7 +179,7 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 	step(s.confirm("train", 1, protocol.Stands))
 	step(s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
 	award(2)
-	later := newSite(t, Habit{}, 4)
+	later := newSite(t, MarginalCost{}, 4)
 	for _, m := range facts {
 		if err := later.agent.Restore(m); err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 }
 
 func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("large", 4), 1, true)
 	s.award(job("next", 4), 1, true)
 	s.award(job("next", 4), 2, true)
@@ -214,7 +214,7 @@ func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
 
 // Most awards of a long life end elsewhere: nothing of them is kept.
 func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("large", 4), 1, true)
 	for i := range 10 {
 		id := protocol.JobID(fmt.Sprint("next-", i))
@@ -228,7 +228,7 @@ func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
 }
 
 func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("first", 4), 1, true)
 	if said := bodies(s.award(job("second", 4), 1, true)); len(said) != 1 || said[0].(protocol.Accept).Start != noon.Add(time.Hour) {
 		t.Fatalf("said %+v", said)
@@ -247,7 +247,7 @@ func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
 // the queue; small jobs come every ten minutes, of whom one could always start,
 // and would not be done when the head can.
 func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	long := job("long", 2)
 	long.Run = 10 * time.Hour
 	s.award(long, 1, true)
@@ -273,7 +273,7 @@ func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
 // With a second node the small ones pass: the head waits on the first node,
 // where it fits soonest.
 func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
-	s := newSite(t, Habit{}, 4, 4)
+	s := newSite(t, MarginalCost{}, 4, 4)
 	a, b := job("a", 2), job("b", 2)
 	a.Run, b.Run = time.Hour, 5*time.Hour
 	b.CPU = 63_000 // too large to share a node with a
@@ -300,7 +300,7 @@ func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
 }
 
 func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("train", 1), 1, false)
 	for _, who := range []protocol.Party{"hands/bern", "agent/oslo", protocol.Submitter} {
 		m := protocol.Mouth{Who: who}
@@ -319,7 +319,7 @@ func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
 }
 
 func TestAnHourOfTheMeterIsBilled(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Reading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
 	want := protocol.Meter{Hour: noon, Total: 9_000_000_000, Idle: protocol.Bill{IT: 3_600_000_000, Energy: 4_320_000_000, Carbon: 600_000, Money: 120_000}}
 	if len(said) != 1 || said[0].To != protocol.Coordinator || said[0].Body != want {
@@ -330,7 +330,7 @@ func TestAnHourOfTheMeterIsBilled(t *testing.T) {
 // What is no measurement is marked on its whole way to the market.
 func TestAnEstimateIsReportedAsOne(t *testing.T) {
 	for _, estimated := range []bool{false, true} {
-		s := newSite(t, Habit{}, 4)
+		s := newSite(t, MarginalCost{}, 4)
 		for _, id := range []protocol.JobID{"ends", "lost"} {
 			s.award(job(id, 1), 7, false)
 			s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
@@ -359,7 +359,7 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 }
 
 func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
-	s := newSite(t, Habit{}, 4)
+	s := newSite(t, MarginalCost{}, 4)
 	s.call(job("train", 1))
 	m := s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100"}, Lease: s.now})
 	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 1 || second != nil {

@@ -26,8 +26,8 @@ type site struct {
 
 // newSite returns a site of nodes with so many V100s each, whose power costs a
 // flat 10 cents and 500 g for a kWh, and whose building adds a fifth.
-func newSite(t *testing.T, habit Habit, gpus ...int) *site {
-	s := newDarkSite(t, habit, gpus...)
+func newSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
+	s := newDarkSite(t, strategy, gpus...)
 	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: 100_000, protocol.GridCarbon: 500_000, protocol.GridPUE: 1200} {
 		s.signal(what, value, value, value, value)
 	}
@@ -35,23 +35,23 @@ func newSite(t *testing.T, habit Habit, gpus ...int) *site {
 }
 
 // newDarkSite returns one that was told nothing of its grid.
-func newDarkSite(t *testing.T, habit Habit, gpus ...int) *site {
+func newDarkSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
 	var nodes []capacity.Node
 	for i, n := range gpus {
 		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: string(rune('a' + i)), CPU: 64_000, Memory: 256 << 10, GPUs: n, Model: "V100"}, Host: power.DefaultHost(n),
 		})
 	}
-	return newSiteOf(t, habit, nodes)
+	return newSiteOf(t, strategy, nodes)
 }
 
-func newSiteOf(t *testing.T, habit Habit, nodes []capacity.Node) *site {
+func newSiteOf(t *testing.T, strategy BidStrategy, nodes []capacity.Node) *site {
 	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &site{
-		T: t, now: noon, agent: New(Config{Site: "oslo", Habit: habit}, f, forecast.New(forecast.Config{})),
+		T: t, now: noon, agent: New(Config{Site: "oslo", Strategy: strategy}, f, forecast.New(forecast.Config{})),
 		market: protocol.Mouth{Who: protocol.Coordinator}, hands: protocol.Mouth{Who: "hands/oslo"}, feed: protocol.Mouth{Who: "feed/oslo"},
 	}
 }

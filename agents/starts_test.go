@@ -52,7 +52,7 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 		j.Deadline = noon.Add(time.Duration(rapid.IntRange(11, 80).Draw(rt, "deadline")) * time.Hour)
 		ways, _ := s.agent.fleet.Ways(j)
 		s.agent.look(s.now)
-		p := pricing{agent: s.agent, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
+		p := pricing{agent: s.agent, strategy: eager, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
 		for _, o := range p.starts(j, []capacity.Way{w}) {
@@ -78,7 +78,7 @@ func TestALargeSiteIsNotLookedThroughForEachSlot(t *testing.T) {
 		j := job("train", 4)
 		j.Deferrable, j.Deadline = true, noon.Add(80*time.Hour)
 		ways, _ := s.agent.fleet.Ways(j)
-		p := pricing{agent: s.agent, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
+		p := pricing{agent: s.agent, strategy: eager, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
 		if n := len(p.starts(j, ways)); n < p.planning.Slots()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}

@@ -118,7 +118,7 @@ func TestACrowdedOfferServesTheFirstJobs(t *testing.T) {
 
 func TestAnAgentKeepsToTheLimitOfItsCall(t *testing.T) {
 	habit := eager
-	habit.Later, habit.Most = true, 12
+	habit.TemporalShift, habit.MaxOptionsPerModel = true, 12
 	s := newSite(t, habit, 8, 8, 8, 8)
 	var jobs []protocol.Job
 	for i := range 20 {

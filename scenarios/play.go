@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gridbid/gridbid/agents"
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
@@ -17,14 +19,16 @@ import (
 
 // Options say how to play. Functions that are nil are not called.
 type Options struct {
-	Advice   market.Advice                      // when the judge is asked
-	Judge    bus.Machine                        // nil: there is none, and what is asked gets no answer
-	Policy   protocol.Policy                    // of the operators, in force from the start
-	Pay      accounts.Payment                   // "" is by what was measured
-	Record   func(protocol.Message) error       // told all that is said, in order
-	Progress func(now protocol.Time, ended int) // after each instant
-	Pace     func(now protocol.Time)            // before each instant
-	Wall     func() time.Duration               // since some fixed moment; nil: figures say 0
+	Advice   market.Advice                        // when the judge is asked
+	Judge    bus.Machine                          // nil: there is none, and what is asked gets no answer
+	Policy   protocol.Policy                      // of the operators, in force from the start
+	Pay      accounts.Payment                     // "" is by what was measured
+	Rule     func() auction.Rule                  // that clears rounds; nil: that of the policy
+	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
+	Record   func(protocol.Message) error         // told all that is said, in order
+	Progress func(now protocol.Time, ended int)   // after each instant
+	Pace     func(now protocol.Time)              // before each instant
+	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
 }
 
 // ErrLate is a run whose jobs have not all ended two weeks after it was over.

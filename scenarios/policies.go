@@ -93,13 +93,13 @@ func join(policy string, s Signals) string {
 
 // conduct says who decides under a policy that there is, how agents bid, and how a
 // site places jobs. Only the auction's sites have nodes for jobs that cannot wait.
-func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, capacity.Config) {
+func conduct(policy string, seed uint64) (auction.Rule, agents.MarginalCost, capacity.Config) {
 	ours := capacity.Config{Policy: fgd.FGD, Standby: capacity.UsualStandby}
 	switch policy {
 	case Auction:
-		return auction.New(auction.Config{}), agents.Habit{Later: true, Choose: true}, ours
+		return auction.New(auction.Config{}), agents.DefaultStrategy(false), ours
 	case AuctionNow:
-		return auction.New(auction.Config{}), agents.Habit{Choose: true}, ours
+		return auction.New(auction.Config{}), agents.MarginalCost{SweepModelsAndCaps: true}, ours
 	}
 	body := capacity.Config{Policy: fgd.FGD}
 	switch policy {
@@ -109,5 +109,5 @@ func conduct(policy string, seed uint64) (auction.Rule, agents.Habit, capacity.C
 		body.Policy = fgd.MostAllocated
 	}
 	rule, _ := baseline.New(policy, seed) // it is one of its names
-	return rule, agents.Habit{Most: 1}, body
+	return rule, agents.MarginalCost{MaxOptionsPerModel: 1}, body
 }

@@ -59,7 +59,10 @@ func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scenarios: %w", err)
 	}
-	rule, habit, body := conduct(policy, s.Seed)
+	rule, strategy, body := conduct(policy, s.Seed)
+	if o.Rule != nil {
+		rule = o.Rule()
+	}
 	seen := make(map[protocol.JobID]bool, len(s.Jobs))
 	for _, j := range s.Jobs {
 		if seen[j.ID] {
@@ -81,7 +84,12 @@ func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
 		st.Parties[protocol.Judge] = o.Judge
 	}
 	for _, site := range s.Sites {
-		if err := st.add(site, habit, body, signals); err != nil {
+		strategy.ChargeIdle = site.IdleBid
+		bids := agents.BidStrategy(strategy)
+		if o.Strategy != nil {
+			bids = o.Strategy(site.Name)
+		}
+		if err := st.add(site, bids, body, signals); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -94,14 +102,13 @@ func Weights(s spec.Scenario) protocol.Weights {
 }
 
 // add puts a site on stage: its agent, its hands and its feed.
-func (st *Stage) add(site spec.Site, habit agents.Habit, body capacity.Config, signals Signals) error {
+func (st *Stage) add(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals Signals) error {
 	p, err := settle(site, body, signals, st.script.Seed, st.Start, st.Meters.Add(Longest))
 	if err != nil {
 		return err
 	}
 	st.fleets = append(st.fleets, p.Fleet)
-	habit.Idle = site.IdleBid
-	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Habit: habit}, p.Fleet, p.Grid)
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy}, p.Fleet, p.Grid)
 	if !site.Bids.Honest() {
 		agent = shader{agent, site.Bids}
 	}

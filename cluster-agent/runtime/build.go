@@ -52,10 +52,9 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
 	}
-	habit := agents.Habit{Later: true, Choose: true, Idle: cfg.ChargeIdle}
 	out := Config{
 		Site: cfg.Site, Folder: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:  agents.New(agents.Config{Site: cfg.Site, Habit: habit}, room, forecast.New(cfg.Forecast)),
+		Agent:  agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, room, forecast.New(cfg.Forecast)),
 		Beside: make(map[protocol.Party]Party),
 		More:   make(map[protocol.Party]func(context.Context, bus.Hub, uint32) error),
 	}

@@ -139,7 +139,7 @@ func (p *play) agent(h *host, site string, nodes []capacity.Node, journal *file)
 		}
 		known.Hear(h.clock(), s)
 	}
-	a := agents.New(agents.Config{Site: site, Habit: agents.Habit{Later: true, Choose: true}}, f, known)
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(false)}, f, known)
 	for _, m := range journal.facts {
 		if err := a.Restore(m); err != nil {
 			p.broken("%s cannot be restored: %v", h.name, err)
