@@ -2,7 +2,7 @@ package bus
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -44,24 +44,33 @@ func (c Clock) speed() float64 {
 	return c.Speed
 }
 
-// A Loop lets a machine live. The zero of a field leaves it out.
+// A Loop lets a machine live. The zero of a field leaves it out. All functions but
+// Keep are called on the goroutine of Run.
 type Loop struct {
 	Clock Clock
-	// Keep writes down the facts of a Keeper, before what was said with them
-	// is sent. Its error ends the loop.
+	// Keep writes down the facts of a Keeper, before what was said with them is sent,
+	// while the machine goes on. Facts that are messages of the machine's own bear the
+	// numbers under which those are sent. It is called on a goroutine of its own, once
+	// at a time, with a context that does not end: what waits when the loop ends is kept
+	// and, if the port still takes it, sent. Its error ends the loop.
 	Keep func(context.Context, []protocol.Message) error
-	// Unbound says of a word that it binds nobody. With it the machine goes on
-	// while facts are written down: what follows from them is said when they are
-	// kept, and such words at once. A loop with Errands has none.
+	// Unbound says of a message that it binds nobody. Such messages of a machine whose
+	// facts are kept are sent at once, past those that wait for facts to be written
+	// down. Nil: all bind.
 	Unbound func(protocol.Message) bool
-	// Errands are run between steps, on the loop's goroutine.
+	// Errands are run between steps.
 	Errands <-chan Errand
-	// Told is shown what was heard and what was said to it, once that is sent.
+	// Told is shown what was heard, and what was said once that is sent, under the
+	// numbers under which it was. Where all messages bind, what was heard is shown with
+	// what was said to it, in the order of the steps.
 	Told func(heard, said []protocol.Message)
-	// Took is shown each step before what it led to is kept: the time by the
-	// clock, and what was heard, or nil for the clock alone. A machine that
-	// takes the same steps says the same.
+	// Took is shown each step before the machine takes it: the time by the clock, and
+	// what was heard, or nil for the clock alone. A machine that takes the same steps
+	// says the same.
 	Took func(now protocol.Time, heard *protocol.Message)
+	// Persisted is shown each step, as Took was, when what it led to is kept and sent,
+	// before Told is shown that. A step that is not shown may be lost.
+	Persisted func(now protocol.Time, heard *protocol.Message)
 }
 
 // An Errand is for who has to do with a machine beside the bus. The zero of a
@@ -69,11 +78,11 @@ type Loop struct {
 type Errand struct {
 	Do   func(now protocol.Time) // may read the machine
 	Hear func(now protocol.Time) protocol.Message
-	Done func(error) // called when what was heard is kept and what was said to it sent, or when the loop ends before
+	Done func(error) // called when what came of it is kept and sent, and all before it; or when the loop ends before
 }
 
-// atOnce bounds how many messages that wait are read before what they led to is
-// kept and said: one write serves them all.
+// atOnce bounds how many messages that wait are read together, and how many batches are
+// persisted together: one write serves them all.
 const atOnce = 256
 
 // Live runs m at port by the computer's clock: see [Loop.Run].
@@ -86,24 +95,22 @@ func (l Loop) Run(ctx context.Context, port Port, m Machine) error {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	t := &turn{loop: &l, machine: m}
-	t.keeper, _ = m.(Keeper)
-	defer func() { t.finish(ErrClosed) }()
-	if t.keeper == nil || l.Keep == nil || l.Unbound == nil || l.Errands != nil {
-		return l.live(ctx, port, m, t, alarm)
+	if k, ok := m.(Keeper); ok && l.Keep != nil {
+		t.keeper, t.persister = k, newAsyncPersister(ctx, &l, port)
 	}
-	t.out = newOutbox(ctx, &l, port)
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		<-t.out.done
-		stop()
-	}()
-	err := l.live(inner, port, m, t, alarm)
-	if failed := t.out.close(); failed != nil && ctx.Err() == nil {
+	err := l.live(ctx, port, m, t, alarm)
+	switch failed := t.finish(); {
+	case failed == nil || ctx.Err() != nil:
+		return err
+	case err != errStopped && errors.Is(failed, ErrClosed): // as the port did before
+		return err
+	default:
 		return failed
 	}
-	return err
 }
+
+// errStopped says that the persister ended before the loop.
+var errStopped = errors.New("bus: nothing more is kept")
 
 func (l Loop) live(ctx context.Context, port Port, m Machine, t *turn, alarm *time.Timer) error {
 	for {
@@ -114,6 +121,11 @@ func (l Loop) live(ctx context.Context, port Port, m Machine, t *turn, alarm *ti
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-t.stopped():
+			return errStopped
+		case b := <-t.sent():
+			t.report(b)
+			continue
 		case e := <-l.Errands:
 			t.run(e)
 		case msg, ok := <-port.Heard():
@@ -133,12 +145,27 @@ func (l Loop) live(ctx context.Context, port Port, m Machine, t *turn, alarm *ti
 
 // A turn is what came of the messages that are read together.
 type turn struct {
-	loop               *Loop
-	machine            Machine
-	keeper             Keeper
-	heard, said, facts []protocol.Message
-	done               []func(error)
-	out                *outbox // nil: facts are kept before the machine goes on
+	loop      *Loop
+	machine   Machine
+	batch            // of this turn
+	keeper    Keeper // nil: nothing is persisted
+	persister *asyncPersister
+}
+
+// stopped is closed when the persister sends nothing more.
+func (t *turn) stopped() <-chan struct{} {
+	if t.persister == nil {
+		return nil
+	}
+	return t.persister.done
+}
+
+// sent holds what the persister has sent.
+func (t *turn) sent() <-chan batch {
+	if t.persister == nil {
+		return nil
+	}
+	return t.persister.sent
 }
 
 func (t *turn) run(e Errand) {
@@ -154,11 +181,21 @@ func (t *turn) run(e Errand) {
 	}
 }
 
-func (t *turn) finish(err error) {
-	for _, done := range t.done {
-		done(err)
+// finish ends the persister when all is sent, and returns why it ended before. Errands
+// whose outcome was not sent are told so.
+func (t *turn) finish() (err error) {
+	unsent := []batch{t.batch}
+	if t.persister != nil {
+		var more []batch
+		more, err = t.persister.close(t.report)
+		unsent = append(more, unsent...)
 	}
-	t.done = t.done[:0]
+	for _, b := range unsent {
+		for _, done := range b.done {
+			done(ErrClosed)
+		}
+	}
+	return err
 }
 
 func (t *turn) step(msg protocol.Message) {
@@ -166,23 +203,28 @@ func (t *turn) step(msg protocol.Message) {
 		t.heard = append(t.heard, msg)
 	}
 	now := t.loop.Clock.Now()
-	if t.loop.Took != nil {
-		t.loop.Took(now, &msg)
-	}
+	t.take(now, &msg)
 	t.note(t.machine.Step(now, msg))
 }
 
 func (t *turn) tick() {
 	now := t.loop.Clock.Now()
-	if t.loop.Took != nil {
-		t.loop.Took(now, nil)
-	}
+	t.take(now, nil)
 	t.note(t.machine.Tick(now))
+}
+
+func (t *turn) take(now protocol.Time, heard *protocol.Message) {
+	if t.loop.Took != nil {
+		t.loop.Took(now, heard)
+	}
+	if t.loop.Persisted != nil {
+		t.steps = append(t.steps, step{now, heard})
+	}
 }
 
 func (t *turn) note(said []protocol.Message) {
 	t.said = append(t.said, said...)
-	if t.keeper != nil && t.loop.Keep != nil {
+	if t.keeper != nil {
 		t.facts = append(t.facts, t.keeper.Facts()...)
 	}
 }
@@ -203,54 +245,85 @@ func (t *turn) more(port Port) {
 	}
 }
 
-// end keeps the facts, then says what was said.
+// end sends what was said, by the persister if there is one.
 func (t *turn) end(ctx context.Context, port Port) error {
-	if t.out != nil {
-		return t.pass(ctx)
-	}
-	if len(t.facts) > 0 {
-		if err := t.loop.Keep(ctx, t.facts); err != nil {
-			return err
-		}
+	if t.persister != nil {
+		return t.handOn(ctx)
 	}
 	if len(t.said) > 0 {
 		if err := port.Say(ctx, t.said...); err != nil {
 			return err
 		}
 	}
-	if t.loop.Told != nil && len(t.heard)+len(t.said) > 0 {
-		t.loop.Told(t.heard, t.said)
-	}
-	t.finish(nil)
-	t.clear()
+	t.report(t.batch)
+	clear(t.steps)
+	clear(t.heard)
+	clear(t.said)
+	t.batch = batch{steps: t.steps[:0], heard: t.heard[:0], said: t.said[:0]}
 	return nil
 }
 
-// clear lets go of what came of the turn, and keeps the room that it took.
-func (t *turn) clear() {
-	clear(t.heard)
-	clear(t.said)
-	clear(t.facts)
-	t.heard, t.said, t.facts = t.heard[:0], t.said[:0], t.facts[:0]
-}
-
-// pass hands on what came of the turn, and says at once what binds nobody.
-func (t *turn) pass(ctx context.Context) error {
-	p := parcel{facts: slices.Clone(t.facts)}
-	free := t.said[:0]
-	for _, m := range t.said {
-		if t.loop.Unbound(m) {
-			free = append(free, m)
-		} else {
-			p.said = append(p.said, m)
+// report shows what became of a batch that was sent.
+func (t *turn) report(b batch) {
+	if t.loop.Persisted != nil {
+		for _, s := range b.steps {
+			t.loop.Persisted(s.now, s.heard)
 		}
 	}
-	err := t.out.say(ctx, t.heard, free)
-	if len(p.facts)+len(p.said) > 0 {
-		t.out.put(p)
+	if t.loop.Told != nil && len(b.heard)+len(b.said) > 0 {
+		t.loop.Told(b.heard, b.said)
 	}
-	t.clear()
-	return err
+	for _, done := range b.done {
+		done(nil)
+	}
+}
+
+// handOn hands what came of the turn to the persister. Messages that bind nobody are
+// sent at once.
+func (t *turn) handOn(ctx context.Context) error {
+	b := t.batch
+	t.batch = batch{}
+	if len(b.said) > 0 {
+		t.persister.begin(b.said[0].Seq)
+	}
+	if t.loop.Unbound != nil {
+		passing := batch{heard: b.heard}
+		b.heard = nil
+		all := b.said
+		b.said = nil
+		for _, m := range all {
+			if t.loop.Unbound(m) {
+				passing.said = append(passing.said, m)
+			} else {
+				b.said = append(b.said, m)
+			}
+		}
+		if err := t.persister.sendNonBinding(ctx, passing.said); err != nil {
+			t.done = b.done // it is not sent
+			return err
+		}
+		t.report(passing)
+	}
+	if len(b.steps)+len(b.heard)+len(b.said)+len(b.facts)+len(b.done) > 0 {
+		t.put(b)
+	}
+	return nil
+}
+
+// put hands a batch to the persister. It reports meanwhile what that has sent, so that
+// neither waits for the other.
+func (t *turn) put(b batch) {
+	for {
+		select {
+		case t.persister.binding <- b:
+			return
+		case sent := <-t.persister.sent:
+			t.report(sent)
+		case <-t.persister.done:
+			t.done = append(t.done, b.done...)
+			return
+		}
+	}
 }
 
 func whyClosed(ctx context.Context, port Port) error {

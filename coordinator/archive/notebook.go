@@ -140,7 +140,7 @@ func (n *Notebook) Begin(now protocol.Time, life uint32, books []protocol.Step, 
 	return nil
 }
 
-// Took records an input of the coordinator. It is bus.Loop.Took.
+// Took records an input of the coordinator. It is bus.Loop.Persisted.
 func (n *Notebook) Took(now protocol.Time, heard *protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -42,6 +42,8 @@ type Config struct {
 	Judge func(ctx context.Context, port bus.Port, life uint32) error
 	// Scribe takes down what the coordinator takes in; nil: nobody does.
 	Scribe Scribe
+	// Took is shown each step as the market takes it; nil is nobody.
+	Took func(now protocol.Time, heard *protocol.Message)
 	// Told is shown what the coordinator heard and said; nil is nobody.
 	Told func(heard, said []protocol.Message)
 	// Stood is shown the facts that a term begins with, and none when it is over;
@@ -53,7 +55,8 @@ type Config struct {
 }
 
 // A Scribe takes down all that a coordinator's decisions follow from, and what
-// it said. Each term restores the facts of those before, begins, and takes steps.
+// it said. Each term restores the facts of those before, begins, and takes steps. A step
+// is told when what it led to is on the books, so that no step is told that may be lost.
 type Scribe interface {
 	Restored(protocol.Message)
 	Begin(now protocol.Time, life uint32, books []protocol.Step, rules market.Config) error
@@ -149,10 +152,12 @@ func term(outer context.Context, cfg Config) error {
 		case <-ctx.Done():
 		}
 	}()
-	port, err := cfg.Hub.Join(ctx, protocol.Coordinator)
+	// The port outlives ctx: when that ends, what is being written down is still said.
+	port, err := cfg.Hub.Join(context.WithoutCancel(ctx), protocol.Coordinator)
 	if err != nil {
 		return err
 	}
+	defer port.Close()
 	if err := cfg.judge(ctx, t.Life()); err != nil {
 		return err
 	}
@@ -162,7 +167,7 @@ func term(outer context.Context, cfg Config) error {
 	summing.Go(func() { cfg.condense(ctx, t) })
 	cfg.Log.Info("leading", "term", t.Life(), "facts", len(steps))
 	cfg.Desk.Lead(t.Life())
-	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Took: cfg.Scribe.Took, Told: func(heard, said []protocol.Message) {
+	loop := bus.Loop{Clock: cfg.Clock, Keep: t.Append, Errands: cfg.Desk.Errands(), Took: cfg.Took, Persisted: cfg.Scribe.Took, Told: func(heard, said []protocol.Message) {
 		cfg.told(heard, said)
 		if cfg.Counted != nil {
 			cfg.Counted(m.Counts())

@@ -44,7 +44,7 @@ func (f *federation) start(ctx context.Context) error {
 	d := api.New()
 	f.all.Go(func() {
 		_ = leader.Run(ctx, leader.Config{
-			Hub: f.dial(), Desk: d, Log: quiet, Told: f.told, Scribe: &f.stages,
+			Hub: f.dial(), Desk: d, Log: quiet, Told: f.told, Scribe: &f.stages, Took: f.stages.observe,
 			Books: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
 			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
 				Terms: scenarios.Weights(f.script)},

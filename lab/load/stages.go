@@ -77,8 +77,8 @@ func (s *stages) spreads() []stage {
 
 func (s *stages) pass(stage int) { s.at[stage+1] = time.Now() }
 
-// Took implements lead.Scribe.
-func (s *stages) Took(_ protocol.Time, heard *protocol.Message) {
+// observe notes when the market takes a step.
+func (s *stages) observe(_ protocol.Time, heard *protocol.Message) {
 	if heard == nil {
 		return
 	}
@@ -121,6 +121,9 @@ func (s *stages) Told(_, said []protocol.Message) {
 		}
 	}
 }
+
+// Took implements lead.Scribe.
+func (*stages) Took(protocol.Time, *protocol.Message) {}
 
 // Restored implements lead.Scribe.
 func (*stages) Restored(protocol.Message) {}
