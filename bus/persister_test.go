@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -325,4 +327,63 @@ func TestAnErrandWhoseFactsAreNotKeptIsToldSo(t *testing.T) {
 	if err := <-done; !errors.Is(err, bus.ErrClosed) || len(port.said) != 0 {
 		t.Errorf("the errand was told %v, and %d messages were sent", err, len(port.said))
 	}
+}
+
+// A process that is killed while it writes, and begun anew in a higher life, repeats no
+// number: a listener who drops what it heard before drops nothing, and each binding
+// message that it hears is on the disk under its number.
+func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var ears protocol.Ears
+		kept := make(map[uint64]protocol.JobID)
+		killed := errors.New("killed")
+		for life := range uint32(3) {
+			port, writes := newMailbox(), rapid.IntRange(0, 4).Draw(rt, "writes before it is killed")
+			loop := bus.Loop{Unbound: unbound, Keep: func(_ context.Context, ms []protocol.Message) error {
+				if writes--; writes < 0 {
+					return killed
+				}
+				for _, f := range ms {
+					if a, ok := f.Body.(protocol.Accept); ok {
+						kept[f.Seq] = a.Job
+					}
+				}
+				return nil
+			}}
+			ended := make(chan error, 1)
+			go func() {
+				ended <- loop.Run(context.Background(), port, &bookkeeper{clerk{mouth: protocol.Mouth{Who: oslo, Life: life}}})
+			}()
+			over := false
+			for i, call := range rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "calls among jobs") {
+				m := protocol.Message{Body: protocol.Call{}}
+				if !call {
+					m = start(fmt.Sprint(life, "-", i))
+				}
+				select {
+				case port.heard <- m:
+				case err := <-ended:
+					over = true
+					if !errors.Is(err, killed) {
+						rt.Fatalf("ended with %v", err)
+					}
+				}
+				if over {
+					break
+				}
+			}
+			if !over {
+				close(port.heard)
+				<-ended
+			}
+			for _, m := range port.said {
+				if !ears.New(m) {
+					rt.Fatalf("message %d of life %d would be taken for old", m.Seq, life)
+				}
+				if a, ok := m.Body.(protocol.Accept); ok && kept[m.Seq] != a.Job {
+					rt.Fatalf("the accept of %s was sent as message %d, under which %q is kept", a.Job, m.Seq, kept[m.Seq])
+				}
+			}
+		}
+	})
 }

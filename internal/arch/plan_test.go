@@ -120,6 +120,7 @@ var plan = []line{
 	{"lab/load", shell, "*", "", "a main: measures a live federation in one process"},
 	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: flags, files, words"},
 	{"lab/housestats", shell, "", "", "measures how a Go tree reads, ours or another; it knows nothing of the market"},
+	{"lab/bigrounds", shell, "", "", "a test of one round over every bus, and no part of the house"},
 	{"lab/chaos", shell, "", "", "a test of real processes, and no part of the house"},
 	{"internal/arch", shell, "", "", "reads the house, and is no part of it"},
 }

@@ -1,0 +1,252 @@
+package bigrounds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// federationOf returns a scenario of n sites with every GPU model that there is, so that
+// each has much to offer, and the one instant at which its round is held: no clock is
+// read, so that the same round is the same over every bus.
+func federationOf(n int) (s spec.Scenario, now protocol.Time, err error) {
+	s, err = spec.Load("six-regions", spec.Options{})
+	if err != nil {
+		return s, 0, err
+	}
+	of := s.Sites
+	s.Sites = nil
+	var models []spec.Node // a node of each
+	for _, site := range of {
+		for _, n := range site.Nodes {
+			if !slices.ContainsFunc(models, func(m spec.Node) bool { return m.Model == n.Model }) {
+				models = append(models, n)
+			}
+		}
+	}
+	for i := range n {
+		site := of[i%len(of)]
+		site.Name = fmt.Sprint("site-", i)
+		site.Nodes = slices.Concat(site.Nodes, models)
+		for k := range site.Nodes {
+			site.Nodes[k].Name = fmt.Sprintf("node-%d-%d", i, k)
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	return s, s.Start.Floor(time.Hour).Add(time.Hour), nil
+}
+
+// A bidder is the agent of a site that knows its grid, with what it says first.
+type bidder struct {
+	site  string
+	agent *agents.Agent
+	hello []protocol.Message
+}
+
+func newBidder(s spec.Scenario, site string, now protocol.Time) (*bidder, error) {
+	place, agent, err := scenarios.Settle(s, site, now.Add(-time.Hour), now.Add(30*24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	b := &bidder{site: site, agent: agent, hello: agent.Tick(now)}
+	for due := place.Feed.Due(); due != 0 && due <= now; due = place.Feed.Due() {
+		for _, m := range place.Feed.Tick(due) {
+			agent.Step(now, m)
+		}
+	}
+	return b, nil
+}
+
+// bid joins hub, introduces the site, answers one call and writes what it sends as
+// SITE.offer into a folder.
+func (b *bidder) bid(ctx context.Context, hub bus.Hub, folder string) error {
+	port, err := hub.Join(ctx, protocol.Agent(b.site))
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	if err := port.Say(ctx, b.hello...); err != nil {
+		return err
+	}
+	for m := range port.Heard() {
+		if _, ok := m.Body.(protocol.Call); !ok {
+			continue
+		}
+		for _, said := range b.agent.Step(m.At, m) {
+			data, err := protocol.Encode(said)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(folder, b.site+".offer"), data, 0o600); err != nil {
+				return err
+			}
+			if err := port.Say(ctx, said); err != nil {
+				return err
+			}
+		}
+		return port.Close()
+	}
+	return errors.Join(context.Cause(ctx), port.Close())
+}
+
+// bidAll has sites bid side by side.
+func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []string, hub func(site string) (bus.Hub, error), folder string) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(sites))
+	for i, site := range sites {
+		all.Go(func() {
+			errs[i] = func() error {
+				h, err := hub(site)
+				if err != nil {
+					return err
+				}
+				b, err := newBidder(s, site, now)
+				if err != nil {
+					return err
+				}
+				return b.bid(ctx, h, folder)
+			}()
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// jobs are those that are called in the round: of several lengths and sizes, most of
+// which can wait for a better hour.
+func jobs(n int, now protocol.Time) []protocol.Job {
+	all := make([]protocol.Job, n)
+	for i := range all {
+		run := time.Duration(1+i%4) * time.Hour
+		all[i] = protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("tenant/experiment-%d", i)), Tenant: "tenant", GPUs: 1 + i%2, Share: 1000, CPU: 4000, Memory: 4096,
+			Arrival: now, Run: run, Deadline: now.Add(run + 20*time.Hour), Deferrable: i%8 != 0,
+		}
+	}
+	return all
+}
+
+// A round is what came of one.
+type round struct {
+	sent, heard map[string][]byte // offers, by site
+	outcome     [][]byte          // what the market said to the offers, in order of its bytes
+	awards      int
+	took        time.Duration // from the call to the last award
+}
+
+// A setting is what a round is held with.
+type setting struct {
+	sites, jobs, payload int
+	most                 int // bytes of an offer
+}
+
+// hold holds one round over a hub, where bid has all sites bid until its context ends
+// and writes what they send into a folder.
+func hold(t *testing.T, with setting, hub bus.Hub, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
+	t.Helper()
+	s, now, err := federationOf(with.sites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	port, err := hub.Join(ctx, protocol.Coordinator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	folder, bidding := t.TempDir(), make(chan error, 1)
+	go func() {
+		err := bid(ctx, s, now, folder)
+		if err != nil {
+			cancel()
+		}
+		bidding <- err
+	}()
+	m := market.New(market.Config{Terms: scenarios.Weights(s), Most: with.jobs, MaxOfferBytes: with.most}, auction.New(auction.Config{}))
+	next := func() protocol.Message {
+		heard, ok := <-port.Heard()
+		if !ok {
+			t.Fatalf("the market hears nothing more: %v, %v", port.Close(), <-bidding)
+		}
+		return heard
+	}
+	for range with.sites {
+		m.Step(now, next())
+	}
+	submitter := protocol.Mouth{Who: protocol.Submitter}
+	for _, j := range jobs(with.jobs, now) {
+		m.Step(now, submitter.Say(now, protocol.Coordinator, protocol.Submit{Job: j}))
+	}
+	now = m.Due()
+	r := round{sent: make(map[string][]byte), heard: make(map[string][]byte)}
+	began := time.Now()
+	if err := port.Say(ctx, m.Tick(now)...); err != nil {
+		t.Fatal(err)
+	}
+	for len(r.heard) < with.sites {
+		heard := next()
+		if _, ok := heard.Body.(protocol.Offer); !ok {
+			continue
+		}
+		if r.heard[heard.From.Site()], err = protocol.Encode(heard); err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range m.Step(now, heard) {
+			if _, ok := said.Body.(protocol.Award); ok {
+				r.awards++
+			}
+			said.Seq = 1 // the order of offers may decide about that, and about nothing else
+			data, err := protocol.Encode(said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.outcome = append(r.outcome, data)
+		}
+	}
+	r.took = time.Since(began)
+	slices.SortFunc(r.outcome, bytes.Compare)
+	if err := <-bidding; err != nil {
+		t.Fatal(err)
+	}
+	for _, site := range s.Sites {
+		if r.sent[site.Name], err = os.ReadFile(filepath.Join(folder, site.Name+".offer")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// differences returns in what a round is not the one that it should be: what was heard
+// is not what was sent, or what was sent or came of it is something else than over
+// another bus.
+func differences(want, got round) (wrong []string) {
+	for _, site := range slices.Sorted(maps.Keys(want.sent)) {
+		if !bytes.Equal(got.sent[site], got.heard[site]) {
+			wrong = append(wrong, fmt.Sprintf("%s sent an offer of %d bytes, and the market heard another of %d", site, len(got.sent[site]), len(got.heard[site])))
+		}
+		if !bytes.Equal(want.sent[site], got.sent[site]) {
+			wrong = append(wrong, fmt.Sprintf("%s sent an offer of %d bytes, and another of %d elsewhere", site, len(got.sent[site]), len(want.sent[site])))
+		}
+	}
+	if want.awards != got.awards || !slices.EqualFunc(want.outcome, got.outcome, bytes.Equal) {
+		wrong = append(wrong, fmt.Sprintf("%d awards and %d messages came of it that are not the %d and %d from elsewhere", got.awards, len(got.outcome), want.awards, len(want.outcome)))
+	}
+	return wrong
+}
