@@ -1,5 +1,6 @@
 # What can be made of Gridbid. Everything but `race` needs Go alone; what reads
-# recorded data says so and passes over it where there is none.
+# recorded data says so and passes over it where there is none. CONTRIBUTING.md says which
+# targets CI runs for every change, and which by night.
 
 GO        ?= go
 PKG       ?= ./...
@@ -7,7 +8,11 @@ BENCH     ?= .
 COUNT     ?= 10
 FUZZTIME  ?= 50000x
 FUZZNOT   ?= none
+CHECKS    ?= 2000
 DATA      ?= ../shared/data
+
+# All build tags, so that one run of a linter sees every file that Linux with cgo builds.
+TAGS := browser,gpu,kube,kueue
 
 # lint vets everything once. Go would vet all that is tested again, with all that it
 # needs: in each build of its own (fuzzing, the race detector) for minutes.
@@ -18,23 +23,40 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -vet=off)
 ## help: say what make can do
 .PHONY: help
 help:
-	@sed -n 's/^## \([a-z-]*\): \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  %-18s %s\n", $$1, $$2 }'
 
-## test: all that must hold: format, vet, every test
+## test: all that must hold: format, vet, every test (ten minutes of two cores at most, once all is built)
 .PHONY: test
 test: lint
 	$(GO) test -timeout 25m ./...
 
-## check: what to run before a commit: test, and the race detector where there are goroutines
+## check: what to run before a commit: test, staticcheck, and the race detector where there are goroutines
 .PHONY: check
-check: test race
+check: test staticcheck race
 
 ## lint: format and vet
 .PHONY: lint
 lint:
 	@bad=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); test -z "$$bad" || { echo "gofmt: run gofmt -w on"; echo "$$bad"; exit 1; }
-	$(GO) vet ./...
-	$(GO) vet -tags browser,gpu,kube,kueue ./...
+	$(GO) vet -tags $(TAGS) ./...
+
+# Run by its version and not named in go.mod, so that the product requires nothing of it.
+## staticcheck: find dead code, deprecated calls and mistakes in every package and test
+.PHONY: staticcheck
+staticcheck:
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags $(TAGS) ./...
+
+## vuln: look for known vulnerabilities in what the programs call (needs https://vuln.go.dev or VULNDB)
+.PHONY: vuln
+vuln:
+	@bash .ci/vuln
+
+## slow: property tests with CHECKS cases each, forecasts of a whole year, and drawn questions by the ten thousand (minutes)
+.PHONY: slow
+slow:
+	$(GO) test -timeout 60m $$(grep -rl --include='*_test.go' 'pgregory.net/rapid"' . | xargs -n1 dirname | grep -v '^./deploy' | sort -u) -rapid.checks=$(CHECKS)
+	$(GO) test -timeout 60m ./agents/forecast -year
+	$(GO) test -timeout 60m ./explain/ask -asked 40000
 
 # Not federation: nats-server 2.15 itself races when it is reloaded while others connect.
 ## race: the packages that start goroutines, under the race detector (needs a C compiler)

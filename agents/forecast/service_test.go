@@ -56,7 +56,7 @@ func carbonCast(t *testing.T, file string) (days []Bulletin, actual Series) {
 
 // A published neural forecaster said each midnight what nine grids would be for four
 // days; they are heard as an agent hears a service. The figures are those of
-// docs/signals-and-power.md: run with -v for all zones and the whole half-year, of
+// docs/signals-and-power.md: run with -year -v for all zones and the whole half-year, of
 // which the first four weeks are for Regression to learn from.
 func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 	files, _ := filepath.Glob("../../../shared/data/carbon/forecast_carboncast/*.csv.gz")
@@ -64,7 +64,7 @@ func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 		t.Skip("published forecasts are not here (../shared/data/carbon/forecast_carboncast)")
 	}
 	weeks := 26
-	if !testing.Verbose() {
+	if !*wholeYear {
 		files, weeks = []string{files[0], files[len(files)-1]}, 8
 	}
 	kinds := []string{"as said", "amended", "regression"}

@@ -3,6 +3,7 @@ package forecast
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"flag"
 	"math"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/gridbid/gridbid/protocol"
 )
+
+var wholeYear = flag.Bool("year", false, "judge forecasts over the whole record and every zone, not over eight weeks of some")
 
 // recorded reads a packed table of recorded data, its header first.
 func recorded(t *testing.T, path string) [][]string {
@@ -52,8 +55,8 @@ func ofYear(t *testing.T, folder, zone, column string, n int) Series {
 	return s
 }
 
-// The figures of docs/signals-and-power.md: run with -v to see them, of the whole
-// year. Without, it is the first eight weeks, and carbon alone.
+// The figures of docs/signals-and-power.md: run with -year -v to see them.
+// Without -year only the first eight weeks are judged, and carbon alone.
 func TestForecastsOfAYearAreAsGoodAsTheDocsSay(t *testing.T) {
 	kinds := []struct {
 		name, folder, column string
@@ -66,7 +69,7 @@ func TestForecastsOfAYearAreAsGoodAsTheDocsSay(t *testing.T) {
 		{"price in real time", "price/hourly", "price_usd_per_mwh", protocol.GridPrice, []string{"US-MIDA-PJM", "AU-NSW"}, false},
 	}
 	rules, hours := Rules, 366*day
-	if !testing.Verbose() {
+	if !*wholeYear {
 		kinds, rules, hours = kinds[:1], []Rule{Blend, Regression}, 8*7*day
 	}
 	for _, kind := range kinds {

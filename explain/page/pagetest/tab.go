@@ -33,11 +33,21 @@ type Tab struct {
 	allowed []string
 }
 
+// findBrowser returns the path of Chromium, or of Chrome, which runners of public forges have.
+func findBrowser() (path string, err error) {
+	for _, name := range []string{"chromium", "google-chrome"} {
+		if path, err = exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
 // Browse opens a browser. Without one the test fails: a page that nobody has
 // seen is not tested.
 func Browse(t *testing.T, origin string) *Tab {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, err := findBrowser()
 	if err != nil {
 		t.Fatalf("no chromium: %v; install it: apt-get install chromium", err)
 	}
