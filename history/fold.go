@@ -197,7 +197,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 		e.lapse(from)
 		e.older()
 	}
-	if e.rec.State != Waiting {
+	if !e.rec.State.OnSale() {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
 	}
 	if b.cfg.Live && e.over() {
@@ -242,7 +242,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 		Kind: "hold", Said: from, Why: m.Why, Round: m.Round,
 		Site: m.Site, Start: m.Start, Until: m.Until, Policy: b.policy,
 	}
-	if e.rec.State == Waiting {
+	if e.rec.State.OnSale() {
 		e.rec.Hold = &d
 	}
 	e.decide(m.Round, d)
@@ -264,7 +264,7 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 	if m.Why.Code == protocol.BadTerms {
 		b.unpart(e)
 	}
-	if e.rec.State != Waiting && !b.takeBack(e, m.Why.Code) {
+	if !e.rec.State.OnSale() && !b.takeBack(e, m.Why.Code) {
 		b.wrong("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
 		return
 	}

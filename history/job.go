@@ -26,6 +26,9 @@ const (
 	Refused State = "refused" // instead of all the others
 )
 
+// OnSale reports whether the coordinator may award a job in that state.
+func (s State) OnSale() bool { return s == Waiting }
+
 // A JobRecord is one job's history. What it points to is shared with the Book
 // and must not be changed.
 type JobRecord struct {
@@ -187,6 +190,50 @@ func (r *JobRecord) RunOf(a *Decision) *Run {
 		}
 	}
 	return nil
+}
+
+// EndOf returns when the run of an award ended, and whether in a pause; 0 if it goes on
+// or is not known.
+func (r *JobRecord) EndOf(a *Decision) (end protocol.Time, paused bool) {
+	run := r.RunOf(a)
+	switch {
+	case run == nil:
+		return 0, false
+	case run.Done != Origin{}:
+		return run.Ended, run.Paused
+	}
+	return run.Exited.At, false
+}
+
+// StateAt returns how far a job had come at an instant, and the site that it was with:
+// as it was known then, but for when a run ended. The state is "" before it began, and
+// Awarded until its run was to start.
+func (r *JobRecord) StateAt(t protocol.Time) (state State, site string) {
+	switch {
+	case r.Began() > t:
+		return "", ""
+	case r.Refusal != nil && r.Refusal.Said.At <= t:
+		return Refused, ""
+	}
+	var a *Decision
+	for i := range r.Awards {
+		if r.Awards[i].Said.At <= t {
+			a = &r.Awards[i]
+		}
+	}
+	if a == nil || a.Released.At != 0 && a.Released.At <= t {
+		return Waiting, ""
+	}
+	end, paused := r.EndOf(a)
+	switch start := a.StartAsOf(t); {
+	case start == 0 || start > t:
+		return Awarded, a.Site
+	case end == 0 || end > t:
+		return Running, a.Site
+	case paused:
+		return Waiting, ""
+	}
+	return Ended, a.Site
 }
 
 // Began returns when the job was submitted, or called if the stream does not have its

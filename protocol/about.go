@@ -11,45 +11,44 @@ func (m Message) IsAbout(id JobID) bool {
 		return slices.ContainsFunc(b.Jobs, func(j Job) bool { return j.ID == id })
 	case Offer:
 		return slices.ContainsFunc(b.Jobs, func(x Menu) bool { return x.Job == id })
-	case Award:
-		return b.Job == id
-	case Hold:
-		return b.Job == id
-	case Refuse:
-		return b.Job == id
-	case Accept:
-		return b.Job == id
-	case Decline:
-		return b.Job == id
-	case Confirm:
-		return b.Job == id
-	case Cancel:
-		return b.Job == id
 	case Launch:
 		return b.Job.ID == id
-	case Started:
-		return b.Job == id
-	case Exited:
-		return b.Job == id
-	case Lost:
-		return b.Job == id
 	case Ran:
 		return b.Job.ID == id
-	case Done:
-		return b.Job == id
-	case Settled:
-		return b.Job == id
-	case Standing:
-		return b.Job == id
-	case Ask:
-		return b.Job == id
-	case Answer:
-		return b.Job == id
 	case Inventory:
 		return slices.ContainsFunc(b.Held, func(h Held) bool { return h.Launch.Job.ID == id })
 	case Brought:
 		return slices.ContainsFunc(b.Ended, func(p Past) bool { return p.Job == id }) ||
 			slices.ContainsFunc(b.Strays, func(s Stray) bool { return s.Job == id })
 	}
-	return false
+	one, ok := m.OneJob()
+	return ok && one == id
 }
+
+// OneJob returns the job that m is about by its name alone; false if it is about none,
+// about several, or brings a job with all that it asks.
+func (m Message) OneJob() (JobID, bool) {
+	if one, ok := m.Body.(aboutOne); ok {
+		return one.about(), true
+	}
+	return "", false
+}
+
+// aboutOne is implemented by the bodies that are about one job.
+type aboutOne interface{ about() JobID }
+
+func (b Award) about() JobID    { return b.Job }
+func (b Hold) about() JobID     { return b.Job }
+func (b Refuse) about() JobID   { return b.Job }
+func (b Accept) about() JobID   { return b.Job }
+func (b Decline) about() JobID  { return b.Job }
+func (b Confirm) about() JobID  { return b.Job }
+func (b Cancel) about() JobID   { return b.Job }
+func (b Started) about() JobID  { return b.Job }
+func (b Exited) about() JobID   { return b.Job }
+func (b Lost) about() JobID     { return b.Job }
+func (b Done) about() JobID     { return b.Job }
+func (b Settled) about() JobID  { return b.Job }
+func (b Standing) about() JobID { return b.Job }
+func (b Ask) about() JobID      { return b.Job }
+func (b Answer) about() JobID   { return b.Job }

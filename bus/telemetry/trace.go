@@ -242,8 +242,9 @@ func jobsOf(m protocol.Message) (all []protocol.JobID) {
 		for _, menu := range b.Jobs[:min(len(b.Jobs), mostRows)] {
 			all = append(all, menu.Job)
 		}
+	case protocol.Standing: // it tells of what others said
 	default:
-		if id, ok := jobOf(m.Body); ok {
+		if id, ok := m.OneJob(); ok {
 			return []protocol.JobID{id}
 		}
 	}
@@ -261,39 +262,4 @@ func once(all []protocol.JobID) []protocol.JobID {
 		}
 	}
 	return kept
-}
-
-// jobOf returns the one job that a message is about.
-func jobOf(b protocol.Body) (protocol.JobID, bool) {
-	switch b := b.(type) {
-	case protocol.Award:
-		return b.Job, true
-	case protocol.Hold:
-		return b.Job, true
-	case protocol.Refuse:
-		return b.Job, true
-	case protocol.Confirm:
-		return b.Job, true
-	case protocol.Cancel:
-		return b.Job, true
-	case protocol.Accept:
-		return b.Job, true
-	case protocol.Decline:
-		return b.Job, true
-	case protocol.Started:
-		return b.Job, true
-	case protocol.Exited:
-		return b.Job, true
-	case protocol.Lost:
-		return b.Job, true
-	case protocol.Ask:
-		return b.Job, true
-	case protocol.Answer:
-		return b.Job, true
-	case protocol.Done:
-		return b.Job, true
-	case protocol.Settled:
-		return b.Job, true
-	}
-	return "", false
 }

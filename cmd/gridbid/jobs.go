@@ -38,10 +38,17 @@ func newJobsCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd, true)
-	cmd.Flags().StringVar(&state, "state", "", "only those that are waiting, awarded, placed, stopping, done or refused")
+	cmd.Flags().StringVar(&state, "state", "", "only those that are "+format.Any(stateNames()))
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of a tenant")
 	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many, latest first")
 	return cmd
+}
+
+func stateNames() (all []string) {
+	for _, s := range jobstatus.States() {
+		all = append(all, string(s))
+	}
+	return all
 }
 
 func jobTable(w io.Writer, all []jobstatus.Job) {

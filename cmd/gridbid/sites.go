@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -130,6 +131,21 @@ func newTopCommand() *cobra.Command {
 // onScreen is how many jobs and auctions fit on a screen.
 const onScreen = 12
 
+// countStates says how many jobs are in each state; one that is stopping still has its place.
+func countStates(jobs map[jobstatus.State]int) string {
+	var parts []string
+	for _, s := range jobstatus.States() {
+		switch n := jobs[s]; s {
+		case jobstatus.Stopping:
+		case jobstatus.Placed:
+			parts = append(parts, fmt.Sprintf("%d %s", n+jobs[jobstatus.Stopping], s))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
 	var all struct {
 		Sites    []jobstatus.Site  `json:"sites"`
@@ -152,8 +168,7 @@ func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
 				live = append(live, j)
 			}
 		}
-		fmt.Fprintf(w, "%d waiting, %d awarded, %d placed, %d done, %d refused\n\n", states[jobstatus.Waiting], states[jobstatus.Awarded],
-			states[jobstatus.Placed]+states[jobstatus.Stopping], states[jobstatus.Done], states[jobstatus.Refused])
+		fmt.Fprintf(w, "%s\n\n", countStates(states))
 		siteTable(w, all.Sites)
 		fmt.Fprintln(w)
 		jobTable(w, live)

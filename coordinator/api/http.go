@@ -89,8 +89,6 @@ func (d *Desk) ready(w http.ResponseWriter, _ *http.Request) {
 	}{state})
 }
 
-var states = []jobstatus.State{jobstatus.Waiting, jobstatus.Awarded, jobstatus.Placed, jobstatus.Stopping, jobstatus.Done, jobstatus.Refused}
-
 func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
@@ -105,7 +103,7 @@ func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
 		limit = n
 	}
 	s, t := jobstatus.State(r.FormValue("state")), r.FormValue("tenant")
-	if s != "" && !slices.Contains(states, s) {
+	if states := jobstatus.States(); s != "" && !slices.Contains(states, s) {
 		fail(w, http.StatusBadRequest, fmt.Errorf("desk: state %q: want one of %q", s, states))
 		return
 	}

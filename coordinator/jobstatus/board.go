@@ -12,19 +12,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A State is how a job stands.
-type State string
-
-// States of a job.
-const (
-	Waiting  State = "waiting"  // for a round
-	Awarded  State = "awarded"  // to a site that has not answered
-	Placed   State = "placed"   // with a site, which runs it or keeps it in its queue
-	Stopping State = "stopping" // placed, and to be stopped
-	Done     State = "done"
-	Refused  State = "refused"
-)
-
 // A Job is how one job stands. Times are RFC 3339 in JSON; a time that is not
 // known is "never".
 type Job struct {

@@ -7,6 +7,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// A State is how a job stands.
+type State string
+
+// States of a job.
+const (
+	Waiting  State = "waiting"  // for a round
+	Awarded  State = "awarded"  // to a site that has not answered
+	Placed   State = "placed"   // with a site, which runs it or keeps it in its queue
+	Stopping State = "stopping" // placed, and to be stopped
+	Done     State = "done"
+	Refused  State = "refused"
+)
+
+// States returns all states, in the order in which a job passes through them.
+func States() []State { return []State{Waiting, Awarded, Placed, Stopping, Done, Refused} }
+
 // jobOf returns how a job stands by its record.
 func jobOf(r *history.JobRecord) Job {
 	j := Job{

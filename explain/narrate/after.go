@@ -76,7 +76,7 @@ func last(r history.JobRecord) []string {
 	switch {
 	case r.Refusal != nil:
 		return nil
-	case run == nil && len(r.Parts) > 0 && r.State == history.Waiting:
+	case run == nil && len(r.Parts) > 0 && r.State.OnSale():
 		return []string{"Its rest waits to be sold."}
 	case run == nil && r.Award() != nil && r.Award().Answer == "":
 		return []string{fmt.Sprintf("%s has not answered the award yet.", format.Clean(r.Award().Site))}

@@ -111,7 +111,7 @@ func mayHaveRun(r history.JobRecord) bool {
 
 // rested reports whether a job was paused, and nobody was given its rest.
 func rested(r history.JobRecord) bool {
-	return len(r.Parts) > 0 && r.State == history.Waiting
+	return len(r.Parts) > 0 && r.State.OnSale()
 }
 
 // paused tells of the parts of a job that ended in a pause.

@@ -52,25 +52,25 @@ func (d *Diary) At(at protocol.Time) Instant {
 		now.Sites = append(now.Sites, siteAt(d.book.Site(name), at))
 	}
 	for r := range d.book.Instances() {
-		state, site := jobAt(r, at)
+		state, site := r.StateAt(at)
 		i, there := place[site]
 		switch state {
-		case "waiting":
+		case history.Waiting:
 			now.Waiting++
-		case "planned":
+		case history.Awarded:
 			now.Planned++
 			if there {
 				now.Sites[i].Planned++
 			}
-		case "running":
+		case history.Running:
 			now.Running++
 			if there {
 				now.Sites[i].Running++
 				now.Sites[i].Held += r.Job.GPU()
 			}
-		case "ended":
+		case history.Ended:
 			now.Ended++
-		case "refused":
+		case history.Refused:
 			now.Refused++
 		}
 	}

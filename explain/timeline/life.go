@@ -13,60 +13,19 @@ import (
 type stay struct {
 	award      *history.Decision
 	start, end protocol.Time // end: 0 until it is known
-	paused     bool          // it ended in a pause, and the rest is to be sold
 }
 
 // stays returns a job's, oldest first.
 func stays(r *history.JobRecord) (all []stay) {
 	for i := range r.Awards {
-		a := &r.Awards[i]
-		all = append(all, stayOf(r, a))
+		s := stay{award: &r.Awards[i], start: r.Awards[i].StartAsOf(forever)}
+		s.end, _ = r.EndOf(s.award)
+		all = append(all, s)
 	}
 	return all
 }
 
-func stayOf(r *history.JobRecord, a *history.Decision) stay {
-	s := stay{award: a, start: a.StartAsOf(forever)}
-	if run := r.RunOf(a); run != nil {
-		if s.end = run.Exited.At; run.Done != (history.Origin{}) {
-			s.end = run.Ended
-		}
-		s.paused = run.Paused
-	}
-	return s
-}
-
 const forever protocol.Time = 1 << 62
-
-// jobAt returns the state of a job at an instant: "", "waiting", "planned",
-// "running", "ended" or "refused", and the site that it is with.
-func jobAt(r *history.JobRecord, t protocol.Time) (state, site string) {
-	switch {
-	case r.Began() > t:
-		return "", ""
-	case r.Refusal != nil && r.Refusal.Said.At <= t:
-		return "refused", ""
-	}
-	var a *history.Decision
-	for i := range r.Awards {
-		if r.Awards[i].Said.At <= t {
-			a = &r.Awards[i]
-		}
-	}
-	if a == nil || a.Released.At != 0 && a.Released.At <= t {
-		return "waiting", ""
-	}
-	s := stayOf(r, a)
-	switch start := a.StartAsOf(t); {
-	case start == 0 || start > t:
-		return "planned", a.Site
-	case s.end == 0 || s.end > t:
-		return "running", a.Site
-	case s.paused:
-		return "waiting", ""
-	}
-	return "ended", a.Site
-}
 
 // busy returns the GPUs that a site held, as the mean of each step, as far as the
 // record goes.
