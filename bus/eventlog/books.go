@@ -1,20 +1,23 @@
-// Package eventlog keeps the facts of a coordinator on a JetStream stream, and
-// settles who may write there.
+// Package eventlog stores the events of a coordinator on a JetStream stream and
+// makes sure that one coordinator at a time writes there.
 //
-// An entry of the stream holds what one step changed. It is accepted only if the
-// stream ends where its writer thinks; so of two writers one fails, however long
-// it was paused, before it says anything that the other does not know of. A
-// lease in a KV bucket keeps others from trying as long as its holder lives: it
-// lasts for [Config.Lease] and is renewed four times in that time. When it ends,
-// whoever waits takes over: it reads all entries, and its first own entry shuts
-// the former writer out.
+// An entry of the stream holds the events of one step. The server accepts it only
+// if the stream ends where its writer expects (a fenced write). So of two writers
+// one fails, however long it was paused, before it sends a message that the
+// other does not know of. A lease in a KV bucket keeps standbys from trying
+// while the leader lives: it lasts for [Config.Lease], and the leader renews it
+// four times in that time. When it expires, a standby takes over: it reads all
+// entries, and its own first entry fences the former leader off.
 //
-// What a restart has to read is bounded by summaries: see [Books.Condense].
+// Snapshots bound what a restart must read: see [Books.Condense].
 //
-// Entries are on the server's disk when Append returns, to the extent that the
-// server flushes its files: by default a killed server loses none, and one that
-// loses power may lose those of its last minutes unless it has replicas, or
-// sync_interval: always in its configuration.
+// When Append returns, the server has the entries, as durably as it flushes its
+// files. By default a server process that is killed loses none, but one that
+// loses power can lose the last minutes, unless the stream has replicas or the
+// server's configuration has sync_interval: always.
+//
+// Package coordinator/leader runs a market on it, coordinator/snapshot makes the
+// snapshots.
 package eventlog
 
 import (
@@ -33,24 +36,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config says how books are kept. The zero of a field is its default.
+// Config configures an event log. The zero of a field means its default.
 type Config struct {
-	Replicas int           // servers that hold a copy; default as many as do, or 1
-	Lease    time.Duration // a writer silent for so long is taken to be gone; at least 1s; default 2s
-	Keep     time.Duration // for how long entries stay that a summary covers; default 2160h
-	Log      *slog.Logger  // nil is silence
-	Waits    func()        // called when somebody else writes, and is waited for; nil is nobody
+	Replicas int           // servers that hold a copy; default: as many as there are, or 1 for a new stream
+	Lease    time.Duration // a leader silent for so long loses its lease; at least 1s; default 2s
+	Keep     time.Duration // how long entries stay after a snapshot covers them; default 2160h
+	Log      *slog.Logger  // nil: no log
+	Waits    func()        // called when another coordinator leads and this one stands by; nil: nothing is called
 }
 
-// Books are open. Several may have them open; one at a time writes.
+// Books are an open event log. Several processes may have it open; one at a time
+// writes, in a [Term].
 type Books struct {
 	cfg    Config
 	conn   *nats.Conn
 	js     jetstream.JetStream
-	stream jetstream.Stream // of facts
-	sums   jetstream.Stream // of summaries
+	stream jetstream.Stream // of events
+	sums   jetstream.Stream // of snapshots
 	kv     jetstream.KeyValue
-	broken chan struct{} // closed when the connection is
+	broken chan struct{} // closed when the connection closes
 }
 
 const (
@@ -58,12 +62,12 @@ const (
 	summaryName = "GRIDBID_SUMMARY"
 	leaseKey    = "coordinator"
 	lifeHeader  = "Gridbid-Life"
-	// patience is how long the server may take to write something down.
+	// patience bounds the wait for the server to store a message.
 	patience = 5 * time.Second
 )
 
-// Open opens the books of who on the server of hub, and makes them if there are
-// none. The server needs JetStream.
+// Open opens the event log of who on the server of hub, and makes its streams if
+// there are none. The server needs JetStream; an error says what to configure.
 func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config) (*Books, error) {
 	if cfg.Lease == 0 {
 		cfg.Lease = 2 * time.Second
@@ -72,7 +76,7 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 		cfg.Keep = 90 * 24 * time.Hour
 	}
 	if cfg.Lease < time.Second {
-		return nil, fmt.Errorf("books: a lease of %v: want 1s or more", cfg.Lease)
+		return nil, fmt.Errorf("eventlog: lease %v: want 1s or more", cfg.Lease)
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -89,9 +93,9 @@ func Open(ctx context.Context, hub *natsbus.Hub, who protocol.Party, cfg Config)
 	if err := b.open(ctx); err != nil {
 		conn.Close()
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {
-			err = fmt.Errorf("%w; give the server a jetstream section with a store_dir, or, where it has one, see in its log why it keeps nothing: after a disk that was full it has to be started again", err)
+			err = fmt.Errorf("%w; configure a jetstream section with a store_dir on the server, or, if it has one, read in its log why JetStream is off: after its disk was full it must be restarted", err)
 		}
-		return nil, fmt.Errorf("books: open: %w", err)
+		return nil, fmt.Errorf("eventlog: open: %w", err)
 	}
 	return b, nil
 }
@@ -132,9 +136,10 @@ func (b *Books) open(ctx context.Context) (err error) {
 	return err
 }
 
-// copies returns how many copies there are of books, or 1 where there are none. That
-// nobody answers for a stream, as while its servers choose a leader, is not to say that
-// there is none: by one copy then the others would be deleted.
+// copies returns the number of copies of an existing event log, or 1 if there is
+// none. An error other than "not found" must not count as "none", for example
+// while the servers of a cluster elect a leader: Open would then reduce the
+// stream to one copy and delete the others.
 func copies(ctx context.Context, js jetstream.JetStream) (int, error) {
 	n := 1
 	for _, name := range []string{streamName, summaryName} {
@@ -150,14 +155,14 @@ func copies(ctx context.Context, js jetstream.JetStream) (int, error) {
 	return n, nil
 }
 
-// Close closes the books. A term that is open ends.
+// Close closes the connection; an open term ends.
 func (b *Books) Close() {
 	b.conn.Close()
 	<-b.broken
 }
 
-// name tells holders of the lease apart: host and process for people, and what no
-// other term draws.
+// name returns a value that distinguishes holders of the lease: host and process
+// for operators, and a random part that no other term has.
 func name() []byte {
 	host, _ := os.Hostname()
 	return fmt.Appendf(nil, "%s %d %s", host, os.Getpid(), rand.Text())

@@ -79,7 +79,7 @@ func TestTheNextTermReadsAllFactsOfTheLast(t *testing.T) {
 	srv := serve(t)
 	first, read := begin(t, open(t, srv))
 	if len(read) != 0 || first.Life() != 1 {
-		t.Fatalf("new books hold %d facts, and are in life %d", len(read), first.Life())
+		t.Fatalf("a new event log has %d events and incarnation %d", len(read), first.Life())
 	}
 	for i := range 10 {
 		if err := first.Append(t.Context(), facts(100*i, 100)); err != nil {
@@ -137,7 +137,7 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 		eventlog.RenewUnheard(t, term)
 		select {
 		case <-term.Over():
-			t.Fatal("over, and nobody else holds the lease")
+			t.Fatal("the term is over, but no other process holds the lease")
 		case <-time.After(lease / 2):
 		}
 		if err := term.Append(t.Context(), facts(i, 1)); err != nil {
@@ -147,7 +147,7 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 }
 
 // A server that always takes longer to answer than a renewal is away from the next
-// keeps the lease of who writes.
+// keeps the lease of the leader.
 func TestALeaseLivesWithASlowServer(t *testing.T) {
 	srv := serve(t)
 	b := open(t, srv)
@@ -155,7 +155,7 @@ func TestALeaseLivesWithASlowServer(t *testing.T) {
 	term, _ := begin(t, b)
 	select {
 	case <-term.Over():
-		t.Fatal("over, and nobody else holds the lease")
+		t.Fatal("the term is over, but no other process holds the lease")
 	case <-time.After(2 * lease):
 	}
 	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
@@ -172,7 +172,7 @@ func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 	eventlog.RenewUnheard(t, term)
 	select {
 	case <-term.Over():
-		t.Fatal("over, and nobody else holds the lease")
+		t.Fatal("the term is over, but no other process holds the lease")
 	case <-time.After(lease / 2):
 	}
 	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
@@ -180,15 +180,15 @@ func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 	}
 }
 
-// A server that keeps no lease, as after its disk was full, keeps nobody waiting for
-// one: whoever leads is told, and asks anew.
+// When a server cannot store a lease, as after its disk was full, Begin does not wait
+// for it: it returns an error, and the caller tries once more.
 func TestWhoWaitsIsToldThatThereIsNoLease(t *testing.T) {
 	b := open(t, serve(t))
 	eventlog.KeepNone(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*lease)
 	defer cancel()
 	if _, err := b.Begin(ctx, func(protocol.Message) error { return nil }); err == nil || ctx.Err() != nil {
-		t.Errorf("it waits for a lease that nobody keeps: %v", err)
+		t.Errorf("Begin waits for a lease that the server cannot store: %v", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
 }
 
 // A writer that does not know that its lease was taken writes nothing more. Here
-// it is told nothing, as if it had been paused: the stream itself refuses it.
+// it does not learn of it, as if it had been paused: the stream itself refuses it.
 func TestAWriterThatWasPausedIsShutOut(t *testing.T) {
 	srv := serve(t)
 	paused, _ := begin(t, open(t, srv))
@@ -240,13 +240,13 @@ func TestBooksNeedAServerThatKeeps(t *testing.T) {
 	}
 	defer srv.Close()
 	if _, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{}); err == nil {
-		t.Error("books on a server without a store")
+		t.Error("Open succeeded on a server without JetStream")
 	}
 }
 
-// Books want a server that takes long messages: one that does not is told of before
-// an entry or a summary is too long for it.
-func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
+// The event log needs a server that takes long messages: Begin warns of one that does
+// not, before an entry or a snapshot is too long for it.
+func TestBeginWarnsOfASmallMaxPayload(t *testing.T) {
 	for limit, want := range map[int]bool{1 << 20: true, protocol.MaxMessage: false} {
 		srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q }\n", limit, t.TempDir()))
 		var log strings.Builder
@@ -257,7 +257,7 @@ func TestAServerThatTakesTooLittleIsToldOf(t *testing.T) {
 		term, _ := begin(t, b)
 		term.End()
 		b.Close()
-		if strings.Contains(log.String(), "raise its max_payload") != want {
+		if strings.Contains(log.String(), "max_payload of the server") != want {
 			t.Errorf("a server that takes %d bytes: %q", limit, log.String())
 		}
 	}
@@ -278,8 +278,8 @@ func host(t *testing.T, text string) *natsbus.Hosted {
 	return srv
 }
 
-// Whoever looks after a server whose store is full is told what to do.
-func TestAStoreThatIsFullIsToldAsThat(t *testing.T) {
+// The error of a full store says what to do on the server.
+func TestAFullStoreSaysWhatToDo(t *testing.T) {
 	srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q, max_file_store: 100KB }\n", protocol.MaxMessage, t.TempDir()))
 	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease})
 	if err != nil {
@@ -290,7 +290,7 @@ func TestAStoreThatIsFullIsToldAsThat(t *testing.T) {
 	for i := 0; err == nil && i < 100; i++ {
 		err = term.Append(t.Context(), facts(100*i, 100))
 	}
-	if err == nil || !strings.Contains(err.Error(), "start it again") {
-		t.Errorf("a store that is full: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "restart the server") {
+		t.Errorf("Append to a full store: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// streams is a server that says of each stream how many copies it has, or what fails.
+// streams is a server that answers for each stream with its number of copies or an error.
 type streams struct {
 	jetstream.JetStream
 	copies map[string]int
@@ -31,7 +31,7 @@ func (s stream) CachedInfo() *jetstream.StreamInfo {
 	return &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: s.n}}
 }
 
-// Three servers that choose a leader anew say that their stream is there, and not more.
+// Three servers that elect a leader confirm that their stream exists, and not more.
 func TestCopiesAreKeptOfWhichNobodyTells(t *testing.T) {
 	electing := &jetstream.APIError{Code: 503, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"}
 	for name, s := range map[string]struct {

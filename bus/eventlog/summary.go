@@ -14,43 +14,43 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A summary is a row of messages on a stream of its own: each says which entries
-// it covers, and which of how many it is. It counts when its last one is there. The
-// stream takes a message only if it ends where its writer thinks; so no summary is
-// written over a later one, nor between two parts of another.
+// A snapshot is a sequence of messages on a stream of its own. Each states which
+// entries the snapshot covers, its number, and the number of parts; the snapshot
+// counts only when its last part is there. Writes to this stream are fenced too,
+// so no snapshot overwrites a later one or mixes with the parts of another.
 const (
 	coversHeader = "Gridbid-Covers"
 	partHeader   = "Gridbid-Part"
 	partsHeader  = "Gridbid-Parts"
 
-	// part is how long a message of a summary may get before the next begins.
+	// part is the size in bytes after which the next part begins.
 	part = 128 << 10
 )
 
-// A Fold makes less of facts that it is given one by one.
+// A Fold accumulates events into a snapshot. coordinator/snapshot has one.
 type Fold interface {
 	Add(protocol.Message)
-	// Messages returns what is left of them, where last is the last entry that
-	// they are of.
+	// Messages returns the snapshot of the added events; last is the sequence
+	// number of the last entry among them.
 	Messages(last uint64) []protocol.Message
 }
 
-// Tail returns how many entries a restart would read beside the summary.
+// Tail returns how many entries a restart would read after the latest snapshot.
 func (t *Term) Tail() uint64 { return t.ended.Load() - t.covered.Load() }
 
-// Condense writes a summary of all that is on the books now, and then lets go of
-// entries that it covers and that are older than Config.Keep. It may be
-// interrupted at any point, and may be done by whoever has the books open: what is
-// summed up is what is written, and who wrote later is not written over.
+// Condense writes a snapshot of all entries so far, and then deletes entries that
+// it covers and that are older than Config.Keep. It may be interrupted at any
+// point, and any process with the log open may call it: the fold sees only
+// stored entries, and the fenced write fails if a later snapshot exists.
 func (t *Term) Condense(ctx context.Context, fold Fold) error {
 	b := t.books
 	from := &Term{books: b}
 	if err := from.read(ctx, func(m protocol.Message) error { fold.Add(m); return nil }); err != nil {
-		return fmt.Errorf("books: condense: %w", err)
+		return fmt.Errorf("eventlog: condense: %w", err)
 	}
 	parts, err := pack(fold.Messages(from.last))
 	if err != nil {
-		return fmt.Errorf("books: condense: %w", err)
+		return fmt.Errorf("eventlog: condense: %w", err)
 	}
 	last, first := from.summary, uint64(0)
 	for i, data := range parts {
@@ -62,7 +62,7 @@ func (t *Term) Condense(ctx context.Context, fold Fold) error {
 		ack, err := b.js.PublishMsg(within, m, jetstream.WithExpectLastSequence(last), jetstream.WithRetryAttempts(0))
 		cancel()
 		if err != nil {
-			return fmt.Errorf("books: condense: %w", err)
+			return fmt.Errorf("eventlog: condense: %w", err)
 		}
 		if last = ack.Sequence; i == 0 {
 			first = last
@@ -70,24 +70,24 @@ func (t *Term) Condense(ctx context.Context, fold Fold) error {
 	}
 	t.covered.Store(from.last)
 	if err := b.sums.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
-		return fmt.Errorf("books: condense: %w", err)
+		return fmt.Errorf("eventlog: condense: %w", err)
 	}
 	return b.letGo(ctx, from.last)
 }
 
-// letGo deletes entries that are covered and old.
+// letGo deletes entries that a snapshot covers and that are older than Config.Keep.
 func (b *Books) letGo(ctx context.Context, covered uint64) error {
 	info, err := b.stream.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("books: let go: %w", err)
+		return fmt.Errorf("eventlog: delete covered entries: %w", err)
 	}
 	old := time.Now().Add(-b.cfg.Keep)
-	low, high := info.State.FirstSeq, covered+1 // the first that stays is among them
+	low, high := info.State.FirstSeq, covered+1 // Invariant: the first entry to keep is in low..high
 	for low < high {
 		mid := low + (high-low)/2
 		m, err := b.stream.GetMsg(ctx, mid)
 		if err != nil {
-			return fmt.Errorf("books: let go: entry %d: %w", mid, err)
+			return fmt.Errorf("eventlog: delete covered entries: entry %d: %w", mid, err)
 		}
 		if m.Time.Before(old) {
 			low = mid + 1
@@ -99,13 +99,13 @@ func (b *Books) letGo(ctx context.Context, covered uint64) error {
 		return nil
 	}
 	if err := b.stream.Purge(ctx, jetstream.WithPurgeSequence(low)); err != nil {
-		return fmt.Errorf("books: let go: %w", err)
+		return fmt.Errorf("eventlog: delete covered entries: %w", err)
 	}
-	b.cfg.Log.Info("entries are let go that a summary covers", "before", low)
+	b.cfg.Log.Info("eventlog: deleted old entries that a snapshot covers", "before", low)
 	return nil
 }
 
-// pack puts facts into parts, each behind its length.
+// pack encodes events into parts, each event after its length as a uvarint.
 func pack(ms []protocol.Message) (parts [][]byte, err error) {
 	parts = [][]byte{nil}
 	for _, m := range ms {
@@ -124,8 +124,8 @@ func pack(ms []protocol.Message) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// readSummary hands what the last whole summary says to restore, if there is one,
-// and notes what it covers.
+// readSummary passes the last complete snapshot to restore, if there is one, and
+// records what it covers.
 func (t *Term) readSummary(ctx context.Context, restore func(protocol.Message) error) error {
 	info, err := t.books.sums.Info(ctx)
 	if err != nil {
@@ -145,11 +145,11 @@ func (t *Term) readSummary(ctx context.Context, restore func(protocol.Message) e
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("summary: %w", err)
+		return fmt.Errorf("snapshot: %w", err)
 	}
 	for i, m := range whole {
 		if err := unpack(m.Data(), restore); err != nil {
-			return fmt.Errorf("summary: part %d: %w", i+1, err)
+			return fmt.Errorf("snapshot: part %d: %w", i+1, err)
 		}
 	}
 	if len(whole) > 0 {
@@ -158,7 +158,8 @@ func (t *Term) readSummary(ctx context.Context, restore func(protocol.Message) e
 	return nil
 }
 
-// number returns a number from a header, or 0, which no part has.
+// number returns a number from a header; 0 if it is missing or invalid, which is
+// no valid number of a part.
 func number(m jetstream.Msg, header string) uint64 {
 	n, _ := strconv.ParseUint(m.Headers().Get(header), 10, 64)
 	return n

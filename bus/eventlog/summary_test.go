@@ -58,7 +58,7 @@ func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 			t.Errorf("after a summary the tail has %d entries", n)
 		}
 		if n := eventlog.Entries(t, b); n != 0 {
-			t.Errorf("%d entries are left that nobody needs", n)
+			t.Errorf("%d entries are left that a snapshot covers", n)
 		}
 		add(t, term, 3000*round+2000, 1000)
 	}
@@ -107,7 +107,7 @@ func TestASummaryIsNotWrittenOverALaterOne(t *testing.T) {
 	holds(t, read, 100)
 }
 
-// written returns open books of n facts, in which nobody writes now, and their server.
+// written returns an open event log of n events without a leader, and its server.
 func written(t *testing.T, n int) (*natsbus.Server, *eventlog.Books) {
 	t.Helper()
 	srv := serve(t)
@@ -118,7 +118,7 @@ func written(t *testing.T, n int) (*natsbus.Server, *eventlog.Books) {
 	return srv, b
 }
 
-// What is missing is said, and not passed over.
+// Missing entries are an error, not skipped.
 func TestEntriesThatAreGoneWithoutASummaryAreMissed(t *testing.T) {
 	srv, b := written(t, 10)
 	eventlog.Purge(t, b, 5)
@@ -160,7 +160,7 @@ func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
 	}
 }
 
-// What is missing in between is said, too.
+// So are missing entries in between.
 func TestEntriesThatAreGoneWhileTheyAreReadAreMissed(t *testing.T) {
 	srv, b := written(t, 2000)
 	read := 0

@@ -18,34 +18,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Term is the time in which one party writes the books.
+// A Term is the time in which one process writes the event log as leader.
 type Term struct {
 	books   *Books
-	life    uint32
-	last    uint64        // sequence of the stream's last entry
-	ended   atomic.Uint64 // the same, for others to read
-	summary uint64        // sequence of the last message of a summary, as it was read
-	covered atomic.Uint64 // up to there a summary is written
+	life    uint32        // incarnation of the coordinator
+	last    uint64        // sequence number of the stream's last entry
+	ended   atomic.Uint64 // the same, for other goroutines
+	summary uint64        // sequence number of the snapshot stream's last message, when it was read
+	covered atomic.Uint64 // the latest snapshot covers entries up to this one
 	buf     []byte
 
 	once sync.Once
 	over chan struct{} // closed when the term ends
-	done chan struct{} // closed when the lease is no longer renewed
-	name []byte        // what the lease says while it is this term's
+	done chan struct{} // closed when renew has returned
+	name []byte        // value of the lease while this term holds it
 	held uint64        // revision of the lease
-	quit chan struct{}
+	quit chan struct{} // closed by End
 
-	asks   context.Context // of what is asked to renew the lease
+	asks   context.Context // of requests that renew the lease
 	giveUp context.CancelFunc
 }
 
-// Begin waits until nobody else writes, hands all facts to restore, in order,
-// and begins a term. It returns when ctx ends, or the connection breaks, or the
-// server keeps no lease, or restore fails.
+// Begin waits until no other process leads, passes all events to restore, in
+// order, and begins a term. It returns an error when ctx ends, the connection
+// closes, the server cannot store the lease, or restore fails.
 func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error) (*Term, error) {
 	t := &Term{books: b, name: name(), over: make(chan struct{}), done: make(chan struct{}), quit: make(chan struct{})}
 	if err := t.lease(ctx); err != nil {
-		return nil, fmt.Errorf("books: wait for the lease: %w", err)
+		return nil, fmt.Errorf("eventlog: wait for the lease: %w", err)
 	}
 	t.asks, t.giveUp = context.WithCancel(context.Background())
 	go t.renew()
@@ -54,13 +54,13 @@ func (b *Books) Begin(ctx context.Context, restore func(protocol.Message) error)
 		return nil, err
 	}
 	if most := b.conn.MaxPayload(); most < protocol.MaxMessage {
-		b.cfg.Log.Warn("the server takes no message as long as one of the books may be; raise its max_payload", "takes", most, "want", protocol.MaxMessage)
+		b.cfg.Log.Warn("eventlog: max_payload of the server is below the longest entry; raise it", "max_payload", most, "want", protocol.MaxMessage)
 	}
 	return t, nil
 }
 
-// begin reads the books and writes the first entry of the term, or gives up when
-// the lease is lost: what it waits for may never come then.
+// begin reads the log and writes the first entry of the term. It gives up when the
+// lease is lost, since a server that stopped answering may never complete a read.
 func (t *Term) begin(ctx context.Context, restore func(protocol.Message) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,26 +73,26 @@ func (t *Term) begin(ctx context.Context, restore func(protocol.Message) error) 
 	}()
 	for {
 		if err := t.read(ctx, restore); err != nil {
-			return fmt.Errorf("books: read: %w", err)
+			return fmt.Errorf("eventlog: read: %w", err)
 		}
 		err := t.open(ctx)
 		if err == nil {
 			return nil
 		}
-		// The former writer was quicker by an entry: read that too.
+		// The former leader appended an entry meanwhile: read that too.
 		if !behind(err) {
-			return fmt.Errorf("books: begin a term: %w", err)
+			return fmt.Errorf("eventlog: begin a term: %w", err)
 		}
 	}
 }
 
-// Life counts the terms, from 1.
+// Life returns the incarnation of the coordinator: the number of this term, from 1.
 func (t *Term) Life() uint32 { return t.life }
 
-// Over is closed when the term has ended: somebody else may write.
+// Over is closed when the term has ended; another process may write from then on.
 func (t *Term) Over() <-chan struct{} { return t.over }
 
-// lease takes the lease when it is free.
+// lease waits until the lease is free, and takes it.
 func (t *Term) lease(ctx context.Context) error {
 	b := t.books
 	told := false
@@ -107,7 +107,7 @@ func (t *Term) lease(ctx context.Context) error {
 		}
 		if !told {
 			told = true
-			b.cfg.Log.Info("standing by: somebody else coordinates")
+			b.cfg.Log.Info("eventlog: standing by: another coordinator leads")
 			b.cfg.Waits()
 		}
 		select {
@@ -120,7 +120,7 @@ func (t *Term) lease(ctx context.Context) error {
 	}
 }
 
-// renew keeps the lease until the term ends, or ends the term when it cannot.
+// renew keeps the lease until End, or ends the term when it cannot.
 func (t *Term) renew() {
 	defer close(t.done)
 	b := t.books
@@ -139,7 +139,7 @@ func (t *Term) renew() {
 		case err == nil:
 			alive, pause = time.Now(), b.cfg.Lease/4
 		case behind(err) || time.Since(alive) > b.cfg.Lease:
-			b.cfg.Log.Warn("the lease is lost; where the server is slow, make it longer", "lease", b.cfg.Lease, "err", err)
+			b.cfg.Log.Warn("eventlog: the lease is lost; if the server is slow, configure a longer one", "lease", b.cfg.Lease, "err", err)
 			t.stop()
 			return
 		default:
@@ -148,9 +148,9 @@ func (t *Term) renew() {
 	}
 }
 
-// extend renews the lease once. A renewal before it may have been written and
-// its answer have come too late: then the lease is still this term's, in a
-// revision that it does not know of.
+// extend renews the lease once. If an earlier renewal was stored but its answer
+// came too late, the lease is still this term's, at a revision that it does not
+// know; extend then reads the revision and tries once more.
 func (t *Term) extend() error {
 	err := t.renewal()
 	if !behind(err) {
@@ -164,8 +164,8 @@ func (t *Term) extend() error {
 		return err
 	case unread != nil:
 		return unread
-	case lease.Revision() <= t.held: // any of several servers answers, and one may be behind
-		return errors.New("an old copy of the lease was read")
+	case lease.Revision() <= t.held: // of several servers any answers, and one may lag
+		return errors.New("eventlog: read an old copy of the lease")
 	case !bytes.Equal(lease.Value(), t.name):
 		return err
 	}
@@ -173,14 +173,14 @@ func (t *Term) extend() error {
 	return t.renewal()
 }
 
-// patience bounds one question about the lease: half of it, so that there is time
-// to ask again what was not answered.
+// patience bounds one request about the lease to half of it, so that there is
+// time for a second one.
 func (t *Term) patience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.asks, t.books.cfg.Lease/2)
 }
 
-// renewal writes the lease anew. A bucket's own update would let the time to live
-// go, so it publishes as a bucket does.
+// renewal rewrites the lease. The bucket's Update would drop its time to live, so
+// renewal publishes to the bucket's subject directly.
 func (t *Term) renewal() error {
 	b := t.books
 	ctx, cancel := t.patience()
@@ -194,19 +194,19 @@ func (t *Term) renewal() error {
 	return nil
 }
 
-var errLost = errors.New("the lease is lost")
+var errLost = errors.New("eventlog: the lease is lost")
 
 func (t *Term) stop() { t.once.Do(func() { close(t.over) }) }
 
-// behind reports whether somebody else wrote first.
+// behind reports whether a write failed because another process wrote first.
 func behind(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// End ends the term and frees the lease, so that who stands by need not wait for
-// its end.
+// End ends the term and deletes the lease, so that a standby need not wait until
+// it expires.
 func (t *Term) End() {
 	t.stop()
 	select {
@@ -216,16 +216,16 @@ func (t *Term) End() {
 		close(t.quit)
 	}
 	defer t.giveUp()
-	late := time.AfterFunc(time.Second, t.giveUp) // what is asked now may be answered, so that it is known what to free
+	late := time.AfterFunc(time.Second, t.giveUp) // let a pending renewal finish, so that held is the revision to delete
 	<-t.done
 	late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = t.books.kv.Delete(ctx, leaseKey, jetstream.LastRevision(t.held)) // or it ends by itself
+	_ = t.books.kv.Delete(ctx, leaseKey, jetstream.LastRevision(t.held)) // if it fails the lease expires by itself
 }
 
-// read hands the entries after the last to restore. The first time that is what
-// the summary says, and the entries after those that it covers.
+// read passes the entries after t.last to restore. The first call begins with the
+// snapshot and continues with the entries that it does not cover.
 func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) error {
 	b := t.books
 	if t.last == 0 {
@@ -257,22 +257,23 @@ func (t *Term) read(ctx context.Context, restore func(protocol.Message) error) e
 }
 
 func gone(from, before uint64) error {
-	return fmt.Errorf("entries %d to %d are gone, and no summary covers them", from, before-1)
+	return fmt.Errorf("entries %d to %d are missing and no snapshot covers them; restore the stream from a backup", from, before-1)
 }
 
-// regain sets the stream to where the summary ends, if it ends before that: it has
-// lost entries, as one may when the power fails, and the summary has what is left
-// of them. What is written next would otherwise be taken for covered.
+// regain moves the stream's end to where the snapshot ends, if the stream ends
+// before: the server lost entries, for example in a power failure, and the
+// snapshot has their content. Without it new entries would get numbers that
+// count as covered, and the next restart would skip them.
 func (t *Term) regain(ctx context.Context, last uint64) error {
 	covered := t.covered.Load()
 	if last >= covered {
 		return nil
 	}
-	t.books.cfg.Log.Warn("the stream has lost entries, which the summary covers", "from", last+1, "to", covered)
+	t.books.cfg.Log.Warn("eventlog: the stream has lost entries; the snapshot covers them", "from", last+1, "to", covered)
 	return t.books.stream.Purge(ctx, jetstream.WithPurgeSequence(covered+1))
 }
 
-// each hands over the messages of a stream after one up to another.
+// each passes the messages of a stream with sequence numbers in (after, last] to do.
 func each(ctx context.Context, s jetstream.Stream, after, last uint64, do func(seq uint64, m jetstream.Msg) error) error {
 	if last <= after {
 		return nil
@@ -305,7 +306,7 @@ func each(ctx context.Context, s jetstream.Stream, after, last uint64, do func(s
 	return nil
 }
 
-// entry reads one entry.
+// entry decodes one entry and passes its events to restore.
 func (t *Term) entry(header nats.Header, data []byte, restore func(protocol.Message) error) error {
 	if text := header.Get(lifeHeader); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
@@ -317,12 +318,13 @@ func (t *Term) entry(header nats.Header, data []byte, restore func(protocol.Mess
 	return unpack(data, restore)
 }
 
-// unpack reads facts, each behind its length.
+// unpack decodes events as pack encoded them, and skips kinds that this version
+// does not know.
 func unpack(data []byte, restore func(protocol.Message) error) error {
 	for len(data) > 0 {
 		size, n := binary.Uvarint(data)
 		if n <= 0 || size > uint64(len(data)-n) {
-			return errors.New("a fact is cut off")
+			return errors.New("an event is cut off")
 		}
 		m, err := protocol.Decode(data[n : n+int(size)])
 		if err != nil && !errors.As(err, new(*protocol.UnknownKindError)) {
@@ -338,7 +340,7 @@ func unpack(data []byte, restore func(protocol.Message) error) error {
 	return nil
 }
 
-// open writes the first entry of a life, which shuts out who wrote before.
+// open writes the first entry of a term, which fences the former leader off.
 func (t *Term) open(ctx context.Context) error {
 	next := &nats.Msg{Subject: natsbus.BooksSubject, Header: nats.Header{lifeHeader: {strconv.FormatUint(uint64(t.life)+1, 10)}}}
 	if err := t.write(ctx, next); err != nil {
@@ -348,12 +350,12 @@ func (t *Term) open(ctx context.Context) error {
 	return nil
 }
 
-// most bounds an entry. Facts that need several are whole in any first part: each
-// is a truth of its own.
+// most is the size in bytes after which an entry is written. Events of one step
+// may be split over several entries: each event is valid without the later ones.
 const most = 1 << 20
 
-// Append writes facts down, in order. When it returns nil they are kept. An
-// error ends the term: whether they were kept is then for the next one to read.
+// Append stores events in order. They are stored when it returns nil. An error
+// ends the term; the next one finds out by reading whether they were stored.
 func (t *Term) Append(ctx context.Context, ms []protocol.Message) error {
 	t.buf = t.buf[:0]
 	for i, m := range ms {
@@ -369,23 +371,23 @@ func (t *Term) Append(ctx context.Context, ms []protocol.Message) error {
 		if err := t.write(ctx, &nats.Msg{Subject: natsbus.BooksSubject, Data: t.buf}); err != nil {
 			t.stop()
 			if behind(err) {
-				err = fmt.Errorf("%w: somebody else has taken over", err)
+				err = fmt.Errorf("%w: another coordinator has taken over", err)
 			}
-			return fmt.Errorf("books: append: %w", err)
+			return fmt.Errorf("eventlog: append: %w", err)
 		}
 		t.buf = t.buf[:0]
 	}
 	return nil
 }
 
-// full is how a server says that its store holds as much as it may.
+// full is the server's error code for a store that is full.
 const full jetstream.ErrorCode = 10023
 
-// explained says what to do about an error that does not say so itself.
+// explained adds what to do to an error of the server that does not say so.
 func explained(err error) error {
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == full {
-		return fmt.Errorf("%w: the server's store is full: unless max_file_store says more, it takes three quarters of what its disk had free when it was started; make room there, and start it again", err)
+		return fmt.Errorf("%w: the server's store is full: unless max_file_store is set, its size is three quarters of the disk space free at the server's start; free some space and restart the server", err)
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func TestDashboardsAskForWhatThereIs(t *testing.T) {
 				for _, m := range asked {
 					labels, ok := known[strings.TrimSuffix(m, "{")]
 					if !ok {
-						t.Errorf("%s: %s asks for %s, which nobody shows", file, p.Title, m)
+						t.Errorf("%s: %s asks for %s, which no metric has", file, p.Title, m)
 						continue
 					}
 					for _, g := range by.FindAllStringSubmatch(q.Expr, -1) {

@@ -12,14 +12,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bounds of what is remembered.
+// Bounds of labels and of stored jobs: names come from other parties.
 const (
 	mostSites = 1024
 	mostJobs  = 65_536
 	others    = "others"
 )
 
-// metrics counts what a party heard and said.
+// metrics counts the messages that a party received and sent.
 type metrics struct {
 	messages                *prometheus.CounterVec
 	round, award            prometheus.Histogram
@@ -30,10 +30,10 @@ type metrics struct {
 	refused                 *prometheus.Desc
 	now                     func() time.Time
 	mu                      sync.Mutex
-	counts                  map[string]int // of the market
+	counts                  map[string]int // the market's refusals by reason code
 	sites                   map[string]bool
-	submitted               map[protocol.JobID]time.Time // until awarded or refused; zero: in an earlier term
-	called                  time.Time
+	submitted               map[protocol.JobID]time.Time // jobs that wait, with their submission; zero time: submitted in an earlier term
+	called                  time.Time                    // of the round that is open; zero: none
 	waiting                 prometheus.GaugeFunc
 }
 
@@ -43,16 +43,16 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &metrics{
-		messages:  counter("gridbid_messages_total", "Messages heard and said, by kind.", "kind", "way"),
+		messages:  counter("gridbid_messages_total", "Messages received (heard) and sent (said), by kind.", "kind", "way"),
 		round:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_round_seconds", Help: "From the call of a round to its outcome.", Buckets: buckets}),
 		award:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gridbid_award_seconds", Help: "From the submission of a job to its first award.", Buckets: buckets}),
 		offer:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gridbid_offer_seconds", Help: "From the call of a round to a site's offer.", Buckets: buckets}, []string{"site"}),
 		settled:   counter("gridbid_settled_total", "Jobs settled, by site.", "site"),
 		estimated: counter("gridbid_estimated_total", "Jobs settled by an estimate of their energy, by site.", "site"),
-		energy:    counter("gridbid_energy_joules_total", "Measured energy of settled jobs, facility's share included.", "site"),
+		energy:    counter("gridbid_energy_joules_total", "Measured energy of settled jobs, including the facility's overhead.", "site"),
 		carbon:    counter("gridbid_carbon_grams_total", "CO2-equivalent of settled jobs.", "site"),
-		paid:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gridbid_paid_dollars", Help: "Paid for settled jobs; negative when energy cost less than nothing."}, []string{"site"}),
-		refused:   prometheus.NewDesc("gridbid_refused_total", "What the market refused to read or do, by reason.", []string{"code"}, nil),
+		paid:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gridbid_paid_dollars", Help: "Paid for settled jobs; negative after hours with negative energy prices."}, []string{"site"}),
+		refused:   prometheus.NewDesc("gridbid_refused_total", "Messages and jobs that the market refused, by reason.", []string{"code"}, nil),
 		now:       now, sites: make(map[string]bool), submitted: make(map[protocol.JobID]time.Time),
 	}
 	m.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridbid_waiting_jobs", Help: "Jobs submitted and not yet awarded or refused."}, func() float64 {
@@ -65,11 +65,12 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 	return m
 }
 
-// Told counts what a party heard, and what it said to that. It is bus.Loop.Told.
+// Told counts the messages that a party received and those that it sent in
+// answer. It is bus.Loop.Told.
 func (m *metrics) Told(heard, said []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now() // not when a message says it was said: that is another's clock
+	now := m.now() // not the time in the message, which comes from the sender's clock
 	for _, x := range heard {
 		m.messages.WithLabelValues(x.Kind(), "heard").Inc()
 		m.heard(now, x)
@@ -103,7 +104,7 @@ func (m *metrics) heard(now time.Time, x protocol.Message) {
 	}
 }
 
-// said reports whether x is part of the outcome of a round.
+// said reports whether x is part of the outcome of a round, and counts what it says.
 func (m *metrics) said(now time.Time, x protocol.Message) bool {
 	defer m.placed(x.Body)
 	switch b := x.Body.(type) {
@@ -127,20 +128,20 @@ func (m *metrics) said(now time.Time, x protocol.Message) bool {
 	return false
 }
 
-// placed takes a job from those that wait, if that is what b says of it.
+// placed removes a job from those that wait if b shows that it waits no more.
 func (m *metrics) placed(b protocol.Body) {
 	switch b := b.(type) {
 	case protocol.Award:
 		delete(m.submitted, b.Job)
 	case protocol.Refuse:
-		if b.Why.Code != protocol.Duplicate { // the other job of its id
+		if b.Why.Code != protocol.Duplicate { // refuses another job of the same id; the first still waits
 			delete(m.submitted, b.Job)
 		}
-	case protocol.Confirm: // it was submitted again, after its end
+	case protocol.Confirm: // the job was submitted again after its end
 		if b.Code == protocol.Closed {
 			delete(m.submitted, b.Job)
 		}
-	case protocol.Standing: // likewise, while a site has it
+	case protocol.Standing: // the job was submitted again while a site has it
 		if b.State != protocol.Waiting {
 			delete(m.submitted, b.Job)
 		}
@@ -149,9 +150,9 @@ func (m *metrics) placed(b protocol.Body) {
 	}
 }
 
-// Stood takes the facts that a coordinator's term begins with, or none when it is
-// over: which jobs wait follows from them, and not from what was heard in an
-// earlier term. It is lead.Config.Stood.
+// Stood sets the waiting jobs from the events that a coordinator's term begins
+// with, or from none when the term is over: messages received in an earlier term
+// do not show which jobs wait now. It is lead.Config.Stood.
 func (m *metrics) Stood(facts []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,7 +165,8 @@ func (m *metrics) Stood(facts []protocol.Message) {
 	}
 }
 
-// site returns the label of a site: names come from outside, and have a bound.
+// site returns the label of a site, or others when there are too many: sites
+// choose their names, so the number of labels needs a bound.
 func (m *metrics) site(name string) string {
 	if !m.sites[name] {
 		if len(m.sites) >= mostSites {
@@ -175,7 +177,7 @@ func (m *metrics) site(name string) string {
 	return name
 }
 
-// Counted takes what a market refused until now, as Market.Counts has it.
+// Counted stores how often a market refused until now, as Market.Counts returns it.
 func (m *metrics) Counted(counts map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,10 +201,10 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// dropped collects the refusals of a hub.
+// dropped exports the refusals of a hub.
 type dropped struct{ hub *natsbus.Hub }
 
-var droppedDesc = prometheus.NewDesc("gridbid_dropped_total", "Messages that were not delivered, by speaker and reason.", []string{"speaker", "code"}, nil)
+var droppedDesc = prometheus.NewDesc("gridbid_dropped_total", "Messages that were not delivered, by sender and reason.", []string{"speaker", "code"}, nil)
 
 // Describe implements prometheus.Collector.
 func (d dropped) Describe(out chan<- *prometheus.Desc) { out <- droppedDesc }
@@ -212,7 +214,7 @@ func (d dropped) Collect(out chan<- prometheus.Metric) {
 	byLabel := make(map[[2]string]uint64)
 	speakers := make(map[string]bool)
 	for _, r := range d.hub.Refusals() {
-		who := strings.ToValidUTF8(r.Speaker, "\uFFFD") // others make a label that is none, and a panic
+		who := strings.ToValidUTF8(r.Speaker, "\uFFFD") // Prometheus panics on a label that is not UTF-8
 		if !speakers[who] && len(speakers) >= mostSites {
 			who = others
 		}

@@ -7,27 +7,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Signal is how one source of price, carbon or PUE stands.
+// A Signal is the state of one source of price, carbon intensity or PUE.
 type Signal struct {
 	Source, Tells string
-	Known         bool           // it has told a fact
-	Age           float64        // seconds since the last hour that it told as a fact; 0: it told of this one
-	Horizon       float64        // seconds ahead of which it tells anything
-	Stale         bool           // it has told no fact for too long
-	Failures      map[string]int // readings that failed, by why
+	Known         bool           // it has published a value
+	Age           float64        // seconds since the last published hour; 0: this hour was published
+	Horizon       float64        // seconds ahead for which it has any value
+	Stale         bool           // its last value is older than its limit
+	Failures      map[string]int // failed readings, by reason
 }
 
-// Signals has the sources of a site shown; states is asked from several
-// goroutines.
+// Signals exports the state of a site's sources. states must be safe for
+// concurrent use.
 func (t *Telemetry) Signals(states func() []Signal) { t.registry.MustRegister(signals(states)) }
 
 type signals func() []Signal
 
 var (
-	ageDesc     = prometheus.NewDesc("gridbid_signal_age_seconds", "Since the last hour that a source told as a fact; 0: it told of this one.", []string{"source", "tells"}, nil)
-	horizonDesc = prometheus.NewDesc("gridbid_signal_horizon_seconds", "For how long ahead a source tells anything.", []string{"source", "tells"}, nil)
-	staleDesc   = prometheus.NewDesc("gridbid_signal_stale", "1 if a source has told no fact for too long.", []string{"source", "tells"}, nil)
-	failedDesc  = prometheus.NewDesc("gridbid_signal_failures_total", "Readings of a source that failed, by why.", []string{"source", "tells", "why"}, nil)
+	ageDesc     = prometheus.NewDesc("gridbid_signal_age_seconds", "Time since the last hour that a source published; 0: it published this hour.", []string{"source", "tells"}, nil)
+	horizonDesc = prometheus.NewDesc("gridbid_signal_horizon_seconds", "How far ahead a source has any value.", []string{"source", "tells"}, nil)
+	staleDesc   = prometheus.NewDesc("gridbid_signal_stale", "1 if the last value of a source is older than its limit.", []string{"source", "tells"}, nil)
+	failedDesc  = prometheus.NewDesc("gridbid_signal_failures_total", "Failed readings of a source, by reason.", []string{"source", "tells", "why"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -37,8 +37,9 @@ func (s signals) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Of two sources of one name the first is
-// shown; one that never told has no age.
+// Collect implements prometheus.Collector. Of two sources of one name it exports
+// the first, since Prometheus refuses duplicates; a source without any published
+// value has no age.
 func (s signals) Collect(out chan<- prometheus.Metric) {
 	seen := make(map[[2]string]bool)
 	for _, x := range s() {

@@ -36,6 +36,6 @@ func TestSignalsAreShown(t *testing.T) {
 		}
 	}
 	if strings.Contains(w.Body.String(), `age_seconds{source="dead"`) {
-		t.Error("what never told has an age")
+		t.Error("a source without a published value has an age")
 	}
 }

@@ -1,28 +1,28 @@
-// Package telemetry shows what a party of a live federation does: metrics,
-// readiness, and traces in which one job is one trace across sites. It only
-// watches: no party decides by it.
+// Package telemetry exports metrics, readiness and traces of a party of a live
+// federation; the trace of a job spans all sites. It only observes: no party
+// decides by it. Package bus/eventlog holds the durable record.
 //
 // # Metrics and their cardinality
 //
-// For S sites (at most 1,024 have a name of their own, the rest is "others"):
+// For S sites (the first 1,024 have labels of their own, others share "others"):
 //
 //	gridbid_messages_total{kind,way}               2 for each of some 25 kinds
-//	gridbid_dropped_total{speaker,code}            10 for each speaker that was ever refused, mostly 0
+//	gridbid_dropped_total{speaker,code}            10 for each sender with a refused message, mostly 0
 //	gridbid_refused_total{code}                    one for each reason of the market, some 25
 //	gridbid_round_seconds                          1 histogram of 14 buckets
 //	gridbid_award_seconds                          1 histogram of 14 buckets
 //	gridbid_offer_seconds{site}                    S histograms of 14 buckets
 //	gridbid_settled_total{site}                    S
-//	gridbid_estimated_total{site}                  S; of the settled, those that no meter saw
+//	gridbid_estimated_total{site}                  S; settled jobs whose energy was not measured
 //	gridbid_energy_joules_total{site}              S
 //	gridbid_carbon_grams_total{site}               S
-//	gridbid_paid_dollars{site}                     S; a gauge, as energy may cost less than nothing
+//	gridbid_paid_dollars{site}                     S; a gauge, since energy prices can be negative
 //	gridbid_waiting_jobs                           1
 //	gridbid_signal_{age_seconds,horizon_seconds,stale}{source,tells}, failures_total{source,tells,why}
-//	                                               3, and one for each way to fail, for each source of an agent
+//	                                               3, and one for each kind of failure, for each source of an agent
 //
 // and those of the Go runtime and the process. No label holds a job, a tenant or
-// a text of a party.
+// free text of a party.
 package telemetry
 
 import (
@@ -44,24 +44,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config says what is shown of a party.
+// Config configures the telemetry of a party.
 type Config struct {
 	Who protocol.Party
-	// Endpoint takes traces by OTLP over HTTP, as in http://127.0.0.1:4318; see
-	// [Endpoint]. Empty: no trace is made.
+	// Endpoint is the collector that receives traces by OTLP over HTTP, such as
+	// http://127.0.0.1:4318; see [Endpoint]. Empty: no traces.
 	Endpoint string
-	// Ratio of the jobs that are traced, 0..1; 0 is all. Every party decides by
-	// the job alone, so a trace is whole or not there.
+	// Ratio is the share of jobs that are traced, 0..1; 0 means all. Every party
+	// decides by the job's id alone, so a trace is either complete or absent.
 	Ratio float64
-	// Exporter takes traces instead of Endpoint.
+	// Exporter, if set, receives the traces instead of Endpoint.
 	Exporter sdk.SpanExporter
-	// Now is the clock by which spans and waits are timed; nil is the computer's.
+	// Now is the clock for spans and waiting times; nil is the system's.
 	Now func() time.Time
-	// Log hears why traces are lost; nil: the library's own handler does.
+	// Log receives a warning when traces are lost; nil: the library's handler does.
 	Log *slog.Logger
 }
 
-// A Telemetry watches one party.
+// A Telemetry observes one party.
 type Telemetry struct {
 	*metrics
 	registry *prometheus.Registry
@@ -72,7 +72,8 @@ type Telemetry struct {
 	checks []func() error
 }
 
-// New returns a telemetry. The caller closes it.
+// New returns a telemetry; the caller closes it. The error says which setting is
+// invalid.
 func New(ctx context.Context, c Config) (*Telemetry, error) {
 	if c.Ratio < 0 || c.Ratio > 1 {
 		return nil, fmt.Errorf("telemetry: ratio %v: want 0..1", c.Ratio)
@@ -105,9 +106,9 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// Endpoint returns where a collector takes traces: at the usual path, where its
-// address names none. The exporter would post to the root, where no collector is.
-// No address is nowhere.
+// Endpoint returns the URL to which traces are sent: address, with the usual
+// path /v1/traces if it has none, because the exporter would post to the root,
+// where collectors do not listen. An empty address stays empty.
 func Endpoint(address string) (string, error) {
 	if address == "" {
 		return "", nil
@@ -122,8 +123,8 @@ func Endpoint(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Watch has a hub's refusals counted, and what travels over it traced. Call it
-// before the first Join.
+// Watch exports a hub's refusals, and traces the messages that pass over it. Call
+// it before the first Join.
 func (t *Telemetry) Watch(hub *natsbus.Hub) {
 	t.registry.MustRegister(dropped{hub})
 	if t.tracer != nil {
@@ -131,8 +132,8 @@ func (t *Telemetry) Watch(hub *natsbus.Hub) {
 	}
 }
 
-// Check adds what must be well for the party to be ready. It is asked from
-// several goroutines.
+// Check adds a readiness check; the party is ready when all checks return nil.
+// ready must be safe for concurrent use.
 func (t *Telemetry) Check(ready func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,9 +150,8 @@ func (t *Telemetry) ready() error {
 	return all
 }
 
-// Handler serves /metrics, /healthz (the process answers) and /readyz (the
-// party does its work; 503 and why if it does not). It asks nobody who he is:
-// serve it on loopback.
+// Handler serves /metrics, /healthz (the process answers) and /readyz (503, with
+// the reasons, if a check fails). It has no authentication: serve it on loopback.
 func (t *Telemetry) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
@@ -166,7 +166,7 @@ func (t *Telemetry) Handler() http.Handler {
 	return mux
 }
 
-// Close sends what was traced and is not sent yet.
+// Close ends open spans and sends what has not been sent.
 func (t *Telemetry) Close(ctx context.Context) error {
 	if t.provider == nil {
 		return nil
@@ -178,12 +178,11 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return nil
 }
 
-// End is Close on the way out: it says to a log what could not be sent in five
-// seconds.
+// End closes the telemetry at exit, within five seconds, and logs a failure.
 func (t *Telemetry) End(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := t.Close(ctx); err != nil {
-		log.Warn("traces are lost", "err", err)
+		log.Warn("telemetry: the last traces are lost", "err", err)
 	}
 }

@@ -218,7 +218,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Whatever sites call themselves and say, labels and memory stay bounded.
+// Whatever names and messages sites send, labels and memory stay bounded.
 func TestCardinalityIsBounded(t *testing.T) {
 	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
 	if err != nil {
@@ -242,8 +242,8 @@ func TestCardinalityIsBounded(t *testing.T) {
 	}
 }
 
-// Which jobs wait is what the books say when a coordinator begins to lead, and
-// nobody's affair when it stands by: the leader tells it.
+// A coordinator takes the waiting jobs from the event log when it begins to lead, and
+// exports none while it stands by: the leader exports them.
 func TestJobsOfAnotherTermDoNotWait(t *testing.T) {
 	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
 	if err != nil {
@@ -276,7 +276,7 @@ func TestJobsOfAnotherTermDoNotWait(t *testing.T) {
 	}
 }
 
-// A queue that begins anew submits all its jobs again, also those that run or ended.
+// A queue that restarts submits all its jobs once more, also those that run or ended.
 func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
 	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
 	if err != nil {
@@ -298,8 +298,8 @@ func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
 	}
 }
 
-// Who speaks is a label. Where a server asks nobody who he is, that may be no text;
-// whoever asks for the figures is told them all the same.
+// The sender is a label. On a server without authentication it may be invalid UTF-8;
+// the metrics are served all the same.
 func TestASpeakerWhoseNameIsNoTextIsCounted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"), 0o600); err != nil {

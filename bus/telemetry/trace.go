@@ -19,17 +19,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A job's trace has an id that follows from the job's, so that all parties
-// speak of the same trace and no header can lead one astray. The header says
-// which span of it a message comes from: one for each job that the message is
-// about, in its order.
+// The id of a job's trace is derived from the job's id, so that all parties write
+// to the same trace and a forged header cannot redirect one. The header lists
+// the sender's spans: one for each job of the message, in its order.
 const (
 	header   = "Gridbid-Spans"
 	mostRows = 64     // jobs of one message that are traced
-	mostOpen = 10_000 // jobs whose last span is remembered
+	mostOpen = 10_000 // jobs whose last span is kept
 )
 
-// origin is what every span of a job descends from.
+// origin returns the root span of a job's trace.
 func origin(id protocol.JobID) trace.SpanContext {
 	sum := sha256.Sum256([]byte("gridbid job " + string(id)))
 	return trace.NewSpanContext(trace.SpanContextConfig{
@@ -39,8 +38,8 @@ func origin(id protocol.JobID) trace.SpanContext {
 
 type jobKey struct{}
 
-// ids draws the ids of spans: the first span of a job has the ids that follow
-// from the job's, all others are random.
+// ids generates span ids: the root span of a job has ids derived from the job's
+// id, all others are random.
 type ids struct{}
 
 // NewIDs implements sdk.IDGenerator.
@@ -73,13 +72,13 @@ func newProvider(c Config, exporter sdk.SpanExporter) *sdk.TracerProvider {
 	}
 	return sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter), sdk.WithIDGenerator(ids{}),
-		sdk.WithSampler(sdk.TraceIDRatioBased(c.Ratio)), // by the trace alone, so all parties agree
+		sdk.WithSampler(sdk.TraceIDRatioBased(c.Ratio)), // depends only on the trace's id, so all parties agree
 		sdk.WithResource(resource.NewSchemaless(attributes...)),
 	)
 }
 
-// A teller is an exporter that says in the log why spans are lost, once a minute. The
-// library would say so of each batch, in a form of its own.
+// A teller is an exporter that logs why spans are lost, at most once a minute. The
+// library would report every batch, in its own format.
 type teller struct {
 	sdk.SpanExporter
 	log *slog.Logger
@@ -99,27 +98,28 @@ func (t *teller) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) erro
 	defer t.mu.Unlock()
 	if now := t.now(); t.said.IsZero() || now.Sub(t.said) >= time.Minute {
 		t.said = now
-		t.log.Warn("traces are lost", "err", err)
+		t.log.Warn("telemetry: traces are lost", "err", err)
 	}
 	return nil
 }
 
-// A tracer makes spans of what a party hears and says of a job: from hearing
-// something of it until saying something, and a moment for what it says.
+// A tracer makes spans for the messages of a job that a party receives and sends:
+// one from a received message to the next one of that job, and an instant one
+// for each sent message.
 type tracer struct {
 	to  trace.Tracer
 	now func() time.Time
 
 	mu   sync.Mutex
 	jobs map[protocol.JobID]*list.Element // of *way
-	age  list.List                        // the job that was longest silent first
+	age  list.List                        // jobs by last message, the oldest first
 }
 
-// A way is where a job is on its way through a party.
+// A way is the position of a job's trace at this party.
 type way struct {
 	id   protocol.JobID
 	last trace.SpanContext
-	open trace.Span // since something was heard; or nil
+	open trace.Span // since the last received message; or nil
 }
 
 func newTracer(p *sdk.TracerProvider, c Config) *tracer {
@@ -165,8 +165,9 @@ func (t *tracer) Heard(m protocol.Message, get func(key string) string) {
 	}
 }
 
-// start begins a span of a job, after the last that is known of it. A job's name is
-// what anybody says: bytes that are no text would cost all spans that are sent with it.
+// start begins a span of a job as a child of the last known one. It makes the
+// job's id valid UTF-8: other parties choose ids, and the collector refuses the
+// whole batch of an invalid string.
 func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Span {
 	ctx := context.Background()
 	name := m.Kind()
@@ -183,8 +184,8 @@ func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Sp
 	return span
 }
 
-// way returns a job's, and forgets the one that was longest silent when there
-// are too many.
+// way returns the position of a job's trace. When there are too many jobs it
+// drops the one whose last message is oldest.
 func (t *tracer) way(id protocol.JobID) *way {
 	if e := t.jobs[id]; e != nil {
 		t.age.MoveToBack(e)
@@ -251,7 +252,7 @@ func jobsOf(m protocol.Message) (all []protocol.JobID) {
 	return once(all)
 }
 
-// once drops what comes again: a hostile list may.
+// once removes duplicates, which a hostile message can contain.
 func once(all []protocol.JobID) []protocol.JobID {
 	seen := make(map[protocol.JobID]bool, len(all))
 	kept := all[:0]

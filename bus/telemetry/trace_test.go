@@ -104,7 +104,7 @@ func (deaf) ExportSpans(context.Context, []sdk.ReadOnlySpan) error {
 	return errors.New("nobody is there")
 }
 
-// A collector that is away for a night is told of in the log, in its form, and fills none.
+// A collector that is away for a night is logged once a minute, in the log's own format.
 func TestTracesThatAreLostAreToldOfOnceAMinute(t *testing.T) {
 	var text strings.Builder
 	now := time.Unix(0, 0)

@@ -82,7 +82,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 			Stood: func([]protocol.Message) { over <- true },
 		})
 	}()
-	for line := ""; !strings.Contains(line, "are gone, and no summary covers them"); {
+	for line := ""; !strings.Contains(line, "are missing and no snapshot covers them"); {
 		line = <-log
 	}
 	for range 3 {
