@@ -66,7 +66,7 @@ var plan = []line{
 	{"explain/narrate", pure, "protocol explain/format history", "", "tells what was recorded, and decides nothing"},
 	{"explain/record", pure, "protocol explain/format coordinator/policy history explain/narrate", "", "one decision as a document, for whoever reads no ledger"},
 	{"explain/constrained", pure, "protocol explain/record", "", "what a model may make of a decision record, and what holds it to that"},
-	{"explain/ask", pure, "protocol explain/format explain/record", "", "a question becomes a typed query; what it comes to is the caller's affair"},
+	{"explain/ask", pure, "protocol explain/format explain/record", "embed", "a question becomes a typed query; its lexicon is a file in the binary"},
 	{"explain/query", pure, "protocol explain/format history explain/narrate explain/record explain/counterfactual coordinator/auction coordinator/market coordinator/policy explain/ask", "", "a query becomes an answer from the record; nothing is guessed, nobody is asked again"},
 
 	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},

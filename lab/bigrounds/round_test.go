@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/agents"
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
@@ -55,18 +54,23 @@ func federationOf(n int) (s spec.Scenario, now protocol.Time, err error) {
 // A bidder is the agent of a site that knows its grid, with what it says first.
 type bidder struct {
 	site  string
-	agent *agents.Agent
+	agent bus.Machine
 	hello []protocol.Message
 }
 
 func newBidder(s spec.Scenario, site string, now protocol.Time) (*bidder, error) {
-	place, agent, err := scenarios.Settle(s, site, now.Add(-time.Hour), now.Add(30*24*time.Hour))
+	simulated, err := scenarios.SimulateSite(s, site, now.Add(-time.Hour), now.Add(30*24*time.Hour))
 	if err != nil {
 		return nil, err
 	}
+	parties, err := simulated.Build("") // nothing runs them, so nothing is written
+	if err != nil {
+		return nil, err
+	}
+	agent, feed := parties.Agent, simulated.Signals.Machine
 	b := &bidder{site: site, agent: agent, hello: agent.Tick(now)}
-	for due := place.Feed.Due(); due != 0 && due <= now; due = place.Feed.Due() {
-		for _, m := range place.Feed.Tick(due) {
+	for due := feed.Due(); due != 0 && due <= now; due = feed.Due() {
+		for _, m := range feed.Tick(due) {
 			agent.Step(now, m)
 		}
 	}
