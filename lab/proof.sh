@@ -4,15 +4,16 @@
 #
 #   lab/proof.sh OLD NEW [FOLDER]
 #
-# OLD and NEW are gridbid binaries. IGNORE names the keys that NEW added to messages
-# (Kind.key with commas between); DATA is the folder of recorded data. Exits with 1 if
-# any ledger differs.
+# OLD and NEW are gridbid binaries, which may speak different protocol versions: each
+# prints its own ledgers. IGNORE names the keys that NEW added to messages (KEY of the
+# envelope or KIND.KEY of a body, with commas between); DATA is the folder of recorded
+# data. Exits with 1 if any ledger differs.
 set -euo pipefail
-[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 old=$(realpath "$1") new=$(realpath "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${3:-$(mktemp -d)}
-ignore=${IGNORE-Call.pl}
+ignore=${IGNORE-version,call.planning}
 data=${DATA:-../shared/data}
 mkdir -p "$out"
 go build -o "$out/ledgerdiff" ./lab/ledgerdiff
@@ -28,7 +29,9 @@ compare() {
 	done
 	for ledger in "$out/old/$name"/*.ledger; do
 		echo "== $name $(basename "$ledger")"
-		"$out/ledgerdiff" -ignore "$ignore" "$ledger" "$out/new/$name/$(basename "$ledger")" || differ=1
+		"$old" tap "$ledger" >"$out/old.jsonl"
+		"$new" tap "$out/new/$name/$(basename "$ledger")" >"$out/new.jsonl"
+		"$out/ledgerdiff" -ignore "$ignore" "$out/old.jsonl" "$out/new.jsonl" || differ=1
 	done
 }
 

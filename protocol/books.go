@@ -52,8 +52,7 @@ func (Brought) kind() string { return "brought" }
 // Mark returns a number that two submissions share if they ask for the same, and
 // hardly otherwise: the first bytes of the SHA-256 of what is said.
 func (s Submit) Mark() uint64 {
-	// The envelope is the same in all versions, or what is on the books would differ.
-	data, err := Encode(Message{Version: 1, From: Submitter, Seq: 1, Body: s})
+	data, err := Encode(Message{Version: Current, From: Submitter, Seq: 1, Body: s})
 	if err != nil {
 		return 0 // it was read, so it can be written
 	}

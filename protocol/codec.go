@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -14,12 +15,32 @@ import (
 // round of some thousand jobs stays below it.
 const MaxMessage = 8 << 20
 
-// An OldVersionError is a message in a version that is no longer understood.
-// Listeners count it and go on.
-type OldVersionError struct{ Version Version }
+// A VersionError is a message, or a file of messages, of a version that this code does
+// not read. Buses count such a message as refused and go on.
+type VersionError struct{ Version Version }
 
-func (e *OldVersionError) Error() string {
-	return fmt.Sprintf("version %d; the oldest that is understood is %d, see Mouth.Say", e.Version, Oldest)
+func (e *VersionError) Error() string {
+	if e.Version > Current {
+		return fmt.Sprintf("protocol version %d is newer than %d, the only one that this program reads: update this program", e.Version, Current)
+	}
+	return fmt.Sprintf("protocol version %d is older than %d, the only one that this program reads: update the program that sends it; a recorded ledger is read by the release that wrote it, or the run is replayed", e.Version, Current)
+}
+
+// CheckVersion returns a *VersionError if a header that was written as text, such as
+// that of a ledger, names another version than [Current]. Empty text is no error: each
+// message carries its version too.
+func CheckVersion(text string) error {
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("protocol version %q is not a number", text)
+	case Version(n) != Current:
+		return &VersionError{Version(n)}
+	}
+	return nil
 }
 
 // An UnknownKindError is a message whose kind this code does not know: its
@@ -172,8 +193,8 @@ func (w *wire) envelope(m Message) {
 // check returns what no envelope may look like.
 func (m Message) check() error {
 	switch {
-	case m.Version < Oldest:
-		return &OldVersionError{m.Version}
+	case m.Version != Current:
+		return &VersionError{m.Version}
 	case m.From == "":
 		return errors.New("no speaker")
 	case m.Seq == 0:
@@ -184,9 +205,9 @@ func (m Message) check() error {
 	return nil
 }
 
-// Decode reads a message from untrusted bytes. It reads what it knows of a
-// message of a newer Version; if it does not know its kind, the error is an
-// *UnknownKindError. It never panics, and takes memory in proportion to data.
+// Decode reads a message from untrusted bytes. It ignores fields that it does not
+// know. The error is a *VersionError if the message is of another version, and an
+// *UnknownKindError if its kind is not known. It never panics, and takes memory in proportion to data.
 func Decode(data []byte) (Message, error) {
 	if len(data) > MaxMessage {
 		return Message{}, fmt.Errorf("protocol: decode: %d bytes; the limit is %d", len(data), MaxMessage)

@@ -220,20 +220,20 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 		name, want string
 		m          Message
 	}{
-		{"a message without a body", "no body", Message{Version: 1, From: "a", Seq: 1}},
-		{"a body by pointer", "want a struct by value", Message{Version: 1, From: "a", Seq: 1, Body: &Started{}}},
-		{"a body that is a nil pointer", "want a struct by value", Message{Version: 1, From: "a", Seq: 1, Body: (*Started)(nil)}},
-		{"a message that nobody numbered", "seq 0", Message{Version: 1, From: "a", Body: Started{}}},
+		{"a message without a body", "no body", Message{Version: Current, From: "a", Seq: 1}},
+		{"a body by pointer", "want a struct by value", Message{Version: Current, From: "a", Seq: 1, Body: &Started{}}},
+		{"a body that is a nil pointer", "want a struct by value", Message{Version: Current, From: "a", Seq: 1, Body: (*Started)(nil)}},
+		{"a message that nobody numbered", "seq 0", Message{Version: Current, From: "a", Body: Started{}}},
 		{"a message without a version", "version 0", Message{From: "a", Seq: 1, Body: Started{}}},
-		{"a message that nobody said", "no speaker", Message{Version: 1, Seq: 1, Body: Started{}}},
-		{"a listener with an endless name", "over 128 bytes", Message{Version: 1, From: "a", To: long, Seq: 1, Body: Started{}}},
-		{"a message over the limit", "say it in several", Message{Version: 1, From: "a", Seq: 1,
+		{"a message that nobody said", "no speaker", Message{Version: Current, Seq: 1, Body: Started{}}},
+		{"a listener with an endless name", "over 128 bytes", Message{Version: Current, From: "a", To: long, Seq: 1, Body: Started{}}},
+		{"a message over the limit", "say it in several", Message{Version: Current, From: "a", Seq: 1,
 			Body: Launch{Devices: make([]int, MaxMessage)}}},
-		{"an endless task", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1, Body: Submit{Task: Task(strings.Repeat("x", MaxText+1))}}},
-		{"an endless name in a job", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1, Body: Submit{Job: Job{ID: JobID(strings.Repeat("x", MaxText+1))}}}},
-		{"an endless model in a list", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1,
+		{"an endless task", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Task: Task(strings.Repeat("x", MaxText+1))}}},
+		{"an endless name in a job", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Job: Job{ID: JobID(strings.Repeat("x", MaxText+1))}}}},
+		{"an endless model in a list", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1,
 			Body: Call{Jobs: []Job{{Models: []string{strings.Repeat("x", MaxText+1)}}}}}},
-		{"an endless site in a rule", "text of 65537 bytes", Message{Version: 1, From: "a", Seq: 1,
+		{"an endless site in a rule", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1,
 			Body: Policy{Rules: []Rule{{Sites: []string{strings.Repeat("x", MaxText+1)}}}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -254,10 +254,10 @@ func TestTheLongestTextIsHeard(t *testing.T) {
 
 func TestHostileBytesAreErrors(t *testing.T) {
 	good := mustEncode(t, offer(2, 2))
-	started := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa7started\xa1b"
-	call := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa4call\xa1b"
-	inventory := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa9inventory\xa1b"
-	policy := "\x87\xa1v\x01\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa6policy\xa1b"
+	started := "\x87\xa1v\x02\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa7started\xa1b"
+	call := "\x87\xa1v\x02\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa4call\xa1b"
+	inventory := "\x87\xa1v\x02\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa9inventory\xa1b"
+	policy := "\x87\xa1v\x02\xa2at\x01\xa1f\xa1a\xa1s\x01\xa1t\xa0\xa1k\xa6policy\xa1b"
 	nested := strings.Repeat("\x91", 4<<20)
 	for _, tc := range []struct{ name, data, want string }{
 		{"nothing", "", "ends too early"},
@@ -274,7 +274,7 @@ func TestHostileBytesAreErrors(t *testing.T) {
 		{"a million jobs held in a million bytes", inventory + "\x81\xa1h\xdd\x00\x10\x00\x00" + strings.Repeat("\x80", 1<<20), "more memory than bytes"},
 		{"a million rules in a million bytes", policy + "\x81\xa1r\xdd\x00\x10\x00\x00" + strings.Repeat("\xc0", 1<<20), "more memory than bytes"},
 		{"a byte that begins nothing", "\x81\xa1x\xc1", "0xc1 begins no value"},
-		{"a key twice", "\x82\xa1v\x01\xa1v\x01", `"v" comes twice`},
+		{"a key twice", "\x82\xa1v\x02\xa1v\x02", `"v" comes twice`},
 		{"a key that is no text", "\x81\x01\x01", "want a key"},
 		{"a body that is a list", started + "\x92\x01\x02", "body is not a table"},
 		{"a body that is nothing", started + "\xc0", "body is not a table"},
@@ -284,7 +284,7 @@ func TestHostileBytesAreErrors(t *testing.T) {
 		{"text in a list of jobs", call + "\x81\xa1j\x91\xa1x", "want a table"},
 		{"a speaker without a name", strings.Replace(started, "\xa1f\xa1a", "\xa1f\xa0", 1) + "\x80", "no speaker"},
 		{"seq 0", strings.Replace(started, "\xa1s\x01", "\xa1s\x00", 1) + "\x80", "seq 0"},
-		{"version 0", strings.Replace(started, "\xa1v\x01", "\xa1v\x00", 1) + "\x80", "version 0"},
+		{"version 0", strings.Replace(started, "\xa1v\x02", "\xa1v\x00", 1) + "\x80", "version 0"},
 		{"more than a message", strings.Repeat("\x00", MaxMessage+1), "the limit is"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestAKindOfANewerSpeakerIsNamed(t *testing.T) {
 	data := bytes.Replace(mustEncode(t, said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7teleprt"), 1)
 	_, err := Decode(data)
 	var unknown *UnknownKindError
-	if !errors.As(err, &unknown) || *unknown != (UnknownKindError{"teleprt", 1, "agent/oslo"}) {
+	if !errors.As(err, &unknown) || *unknown != (UnknownKindError{"teleprt", Current, "agent/oslo"}) {
 		t.Errorf("Decode = %v; want an UnknownKindError of teleprt", err)
 	}
 }

@@ -48,8 +48,10 @@
 //
 // # Evolution
 //
-// See [Current]. Fields are added, never renamed, retyped or reused; rows that
-// travel as arrays grow at their end. A reader ignores fields it does not
-// know, and counts kinds it does not know. testdata/vN holds sentences once
-// spoken; a test reads them all, so none of those files may change.
+// See [Version]. Within a version fields are added, never renamed, retyped or reused;
+// rows that travel as arrays grow at their end. A reader ignores fields that it does not
+// know, and counts kinds that it does not know. A reader refuses messages, streams and
+// ledgers of any other version. testdata/vN holds messages of version N: tests read
+// those of the current version and see those of older ones refused, so none of these
+// files may change.
 package protocol

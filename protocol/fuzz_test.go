@@ -11,7 +11,7 @@ import (
 
 // FuzzDecode holds that whatever Decode accepts is a message like any other.
 func FuzzDecode(f *testing.F) {
-	files, _ := filepath.Glob("testdata/v1/*.msgpack")
+	files, _ := filepath.Glob("testdata/v2/*.msgpack")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

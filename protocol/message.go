@@ -2,17 +2,19 @@ package protocol
 
 import "strings"
 
-// A Version counts the changes to the language. A party says its own in every
-// message; a reader of an older version may still understand it.
+// A Version counts the changes of the protocol that a reader of the version before
+// would misunderstand. Every message carries the version of its sender. Within a
+// version fields, columns and kinds are only added, and a reader that lacks them
+// behaves as before; any other change raises [Current] (decision 0250).
 //
 //   - 1 (2026-11-20): first version
+//   - 2 (2026-11-23): a Call carries the Planning that bids are meant by, and the most
+//     bytes of an answer. A site of version 1 would bid by its built-in slot and
+//     horizon whatever the call says, and its bus would thin its bids unseen.
 type Version int
 
-// Current is the version that this code speaks.
-const Current Version = 1
-
-// Oldest is the oldest version that this code still reads.
-const Oldest Version = 1
+// Current is the version that this code sends, and the only one that it reads.
+const Current Version = 2
 
 // A Party names one speaker: "coordinator", "submitter", "agent/oslo",
 // "hands/oslo", "feed/oslo", "queue/oslo". The empty Party is everyone.

@@ -181,20 +181,20 @@ func (h *Hub) Ready() error {
 // Counts says what became of the messages that reached a hub's parties. One
 // message to three parties counts three times.
 type Counts struct {
-	Heard       uint64 // delivered
-	Forged      uint64 // said under a subject that names another speaker, listener or kind
-	Unreadable  uint64
-	UnknownKind uint64 // said by a newer party
-	TooOld      uint64 // said by a party older than what is understood
-	OverLimit   uint64 // beyond the Limits of their speaker
-	Slow        uint64 // ports that failed because their party did not keep up
+	Heard        uint64 // delivered
+	Forged       uint64 // said under a subject that names another speaker, listener or kind
+	Unreadable   uint64
+	UnknownKind  uint64 // said by a newer party
+	OtherVersion uint64 // of a protocol version that this program does not read
+	OverLimit    uint64 // beyond the Limits of their speaker
+	Slow         uint64 // ports that failed because their party did not keep up
 }
 
 // Counts returns the counts of all the hub's ports until now.
 func (h *Hub) Counts() Counts {
 	return Counts{
 		Heard: h.count[sound].Load(), Forged: h.count[forged].Load(), Unreadable: h.count[unreadable].Load(),
-		UnknownKind: h.count[unknownKind].Load(), TooOld: h.count[tooOld].Load(), Slow: h.count[slow].Load(),
+		UnknownKind: h.count[unknownKind].Load(), OtherVersion: h.count[tooOld].Load() + h.count[tooNew].Load(), Slow: h.count[slow].Load(),
 		OverLimit: h.count[tooFast].Load() + h.count[tooMuch].Load() + h.count[tooLarge].Load() + h.count[tooMany].Load(),
 	}
 }

@@ -21,6 +21,7 @@ const (
 	unreadable
 	unknownKind
 	tooOld
+	tooNew
 	tooFast
 	tooMuch
 	tooLarge
@@ -35,7 +36,8 @@ var words = [faults][2]string{
 	forged:      {"forged", "said under a subject that names another speaker, listener or kind"},
 	unreadable:  {"unreadable", "the bytes are no message of this language"},
 	unknownKind: {"unknown-kind", "the speaker is newer: it says what this version does not know"},
-	tooOld:      {"old-version", "the speaker is older than what is still understood; update it"},
+	tooOld:      {"old-version", "the sender speaks an older protocol version than this program reads: update the sender"},
+	tooNew:      {"new-version", "the sender speaks a newer protocol version than this program reads: update this program"},
 	tooFast:     {"too-fast", "more messages or bytes a second than one speaker may say"},
 	tooMuch:     {"queue-full", "more bytes wait to be heard than one speaker may have waiting"},
 	tooLarge:    {"too-large", "one message has more bytes than a speaker may say at once"},

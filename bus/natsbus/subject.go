@@ -79,9 +79,12 @@ func permissions(who protocol.Party) *server.Permissions {
 func read(subj string, data []byte) (protocol.Message, fault, error) {
 	m, err := protocol.Decode(data)
 	var unknown *protocol.UnknownKindError
-	var old *protocol.OldVersionError
+	var version *protocol.VersionError
 	switch {
-	case errors.As(err, &old):
+	case errors.As(err, &version):
+		if version.Version > protocol.Current {
+			return m, tooNew, err
+		}
 		return m, tooOld, err
 	case errors.As(err, &unknown):
 		return m, unknownKind, err

@@ -35,7 +35,8 @@ type Reader struct {
 	over   error // what every further Read returns
 }
 
-// Open reads the header of the journal at path.
+// Open reads the header of the journal at path. The error is a *protocol.VersionError
+// if its header names another protocol version than this program reads.
 func Open(path string) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -77,6 +78,9 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	}
 	if err := json.Unmarshal(text, &r.header); err != nil {
 		return nil, fmt.Errorf("journal: %s: header: %w", name, err)
+	}
+	if err := protocol.CheckVersion(r.header["protocol"]); err != nil {
+		return nil, fmt.Errorf("journal: %s: %w", name, err)
 	}
 	return r, nil
 }

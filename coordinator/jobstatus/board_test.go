@@ -24,7 +24,7 @@ var seq uint64
 func say(from, to protocol.Party, body protocol.Body) func(protocol.Time) protocol.Message {
 	return func(at protocol.Time) protocol.Message {
 		seq++
-		return protocol.Message{Version: 1, At: at, From: from, Seq: seq, To: to, Body: body}
+		return protocol.Message{Version: protocol.Current, At: at, From: from, Seq: seq, To: to, Body: body}
 	}
 }
 

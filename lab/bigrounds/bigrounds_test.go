@@ -139,7 +139,7 @@ func overFederation(t *testing.T, with setting) round {
 	r := hold(t, with, hub, func(ctx context.Context, _ spec.Scenario, _ protocol.Time, folder string) error {
 		return bidInProcesses(ctx, parts, folder)
 	})
-	if n := hub.Counts(); n.OverLimit+n.Forged+n.Unreadable+n.TooOld+n.Slow > 0 {
+	if n := hub.Counts(); n.OverLimit+n.Forged+n.Unreadable+n.OtherVersion+n.Slow > 0 {
 		t.Errorf("the coordinator dropped messages: %+v", n)
 	}
 	return r

@@ -205,7 +205,7 @@ func (a *hasty) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 		if x, ok := s.Body.(protocol.Accept); ok {
 			a.n++
 			said = append(said, a.Agent.Step(now, protocol.Message{
-				Version: 1, At: now, From: protocol.Coordinator, Seq: a.n, To: s.From,
+				Version: protocol.Current, At: now, From: protocol.Coordinator, Seq: a.n, To: s.From,
 				Body: protocol.Confirm{Job: x.Job, Epoch: x.Epoch, Code: protocol.Stands},
 			})...)
 			a.facts = append(a.facts, a.Agent.Facts()...)

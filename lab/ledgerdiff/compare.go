@@ -1,132 +1,149 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-
-	"github.com/gridbid/gridbid/bus/wal"
-	"github.com/gridbid/gridbid/protocol"
 )
 
-// A side is one of two ledgers that are read side by side.
-type side struct {
-	path     string
-	messages int
-	awards   []string // site and award, as JSON, in the order of the ledger
+// A comparison is what was found of two printed ledgers.
+type comparison struct {
+	messages int    // that both have, equal ones up to the first difference
+	awards   int    // among them
+	left     string // the first line that differs, as it was compared; "" is none
+	right    string
 }
 
-// A result is what comparing two ledgers found.
-type result struct {
-	a, b  side
-	first int // number of the first message that differs, from 1; 0: none
-	text  [2]string
-}
+func (c comparison) equal() bool { return c.left == "" && c.right == "" }
 
-// compareLedgers reads two whole ledgers. A ledger that cannot be read to its end is
-// an error: of what is missing nothing can be claimed.
-func compareLedgers(a, b string, ignore keys) (found result, err error) {
-	found.a.path, found.b.path = a, b
-	readers := [2]*wal.Reader{}
-	for i, path := range []string{a, b} {
-		r, err := wal.Open(path)
-		if err != nil {
-			return found, err
-		}
-		defer r.Close()
-		readers[i] = r
+func (c comparison) describe(without string) string {
+	if c.equal() {
+		return fmt.Sprintf("%d messages, %d awards among them, are equal%s\n", c.messages, c.awards, without)
 	}
-	for number := 1; ; number++ {
-		x, more, err := found.a.next(readers[0], ignore)
-		if err != nil {
-			return found, err
-		}
-		y, still, err := found.b.next(readers[1], ignore)
-		if err != nil {
-			return found, err
-		}
-		if !more && !still {
-			return found, nil
-		}
-		if found.first == 0 && (more != still || !bytes.Equal(x.wire, y.wire)) {
-			found.first, found.text = number, [2]string{x.text(), y.text()}
-		}
-	}
+	return fmt.Sprintf("message %d differs%s:\n< %s\n> %s\n", c.messages+1, without, c.left, c.right)
 }
 
-// entry is a message of a ledger, without the keys that are left out.
-type entry struct {
-	message protocol.Message
-	wire    []byte // as it would travel
-}
-
-func (e entry) text() string {
-	if e.wire == nil {
-		return "(the ledger has ended)"
-	}
-	line, err := protocol.JSON(e.message)
+// comparePrinted compares two files of JSON lines, as `gridbid tap` prints a ledger, up
+// to the first difference.
+func comparePrinted(a, b string, ignore []keyPath) (comparison, error) {
+	left, err := openPrinted(a, ignore)
 	if err != nil {
-		return err.Error()
+		return comparison{}, err
+	}
+	defer left.file.Close()
+	right, err := openPrinted(b, ignore)
+	if err != nil {
+		return comparison{}, err
+	}
+	defer right.file.Close()
+	var c comparison
+	for {
+		x, err := left.next()
+		if err != nil {
+			return c, err
+		}
+		y, err := right.next()
+		if err != nil {
+			return c, err
+		}
+		switch {
+		case !bytes.Equal(x, y):
+			c.left, c.right = textOr(x, "(no more messages)"), textOr(y, "(no more messages)")
+			return c, nil
+		case x == nil:
+			if c.messages == 0 {
+				return c, fmt.Errorf("%s and %s hold no message", a, b)
+			}
+			return c, nil
+		}
+		c.messages++
+		if left.kind == "award" {
+			c.awards++
+		}
+	}
+}
+
+func textOr(line []byte, absent string) string {
+	if line == nil {
+		return absent
 	}
 	return string(line)
 }
 
-// next reads the next message of a side, if there is one.
-func (s *side) next(r *wal.Reader, ignore keys) (e entry, ok bool, err error) {
-	m, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return e, false, nil
-	}
+// A printed ledger is read line by line.
+type printed struct {
+	name   string
+	file   *os.File
+	lines  *bufio.Reader
+	number int
+	kind   string // of the message that was read last
+	ignore []keyPath
+}
+
+func openPrinted(name string, ignore []keyPath) (*printed, error) {
+	file, err := os.Open(name)
 	if err != nil {
-		return e, false, err
+		return nil, err
 	}
-	s.messages++
-	e.message = ignore.without(m)
-	if e.wire, err = protocol.Encode(e.message); err != nil {
-		return e, false, fmt.Errorf("%s: message %d: %w", s.path, s.messages, err)
-	}
-	if _, award := m.Body.(protocol.Award); award {
-		plain := e.message // when it was sent, and as which message, is no part of what was decided
-		plain.At, plain.Seq = 0, 1
-		s.awards = append(s.awards, entry{message: plain, wire: e.wire}.text())
-	}
-	return e, true, nil
+	return &printed{name: name, file: file, lines: bufio.NewReaderSize(file, 1<<20), ignore: ignore}, nil
 }
 
-func (f result) equal() bool { return f.first == 0 && f.firstAward() == 0 }
+// next returns the next message without the keys to ignore, its keys in order, or nil
+// at the end of the file.
+func (p *printed) next() ([]byte, error) {
+	line, err := p.lines.ReadBytes('\n')
+	if err == io.EOF && len(line) == 0 {
+		return nil, nil
+	}
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	p.number++
+	var m map[string]any
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber() // a float64 would make equal what differs beyond 2^53
+	if err := dec.Decode(&m); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w; print the ledger with gridbid tap FILE", p.name, p.number, err)
+	}
+	p.kind, _ = m["kind"].(string)
+	for _, k := range p.ignore {
+		k.removeFrom(m, p.kind)
+	}
+	return json.Marshal(m)
+}
 
-// firstAward returns the number of the first award that differs, from 1, or 0.
-func (f result) firstAward() int {
-	for i := range max(len(f.a.awards), len(f.b.awards)) {
-		if i >= len(f.a.awards) || i >= len(f.b.awards) || f.a.awards[i] != f.b.awards[i] {
-			return i + 1
+// A keyPath names a key to leave out: of every message's envelope, or of the body of
+// the messages of a kind.
+type keyPath struct{ kind, key string }
+
+func (k keyPath) removeFrom(m map[string]any, kind string) {
+	if k.kind == "" {
+		delete(m, k.key)
+		return
+	}
+	if body, ok := m["body"].(map[string]any); ok && k.kind == kind {
+		delete(body, k.key)
+	}
+}
+
+// parseKeys reads "version,call.planning".
+func parseKeys(text string) (keys []keyPath, err error) {
+	for _, s := range strings.Split(text, ",") {
+		if s = strings.TrimSpace(s); s == "" {
+			continue
 		}
+		kind, key, nested := strings.Cut(s, ".")
+		if !nested {
+			kind, key = "", s
+		}
+		if key == "" || nested && kind == "" || strings.Contains(key, ".") {
+			return nil, fmt.Errorf("%q is no key: want KEY of the envelope, or KIND.KEY of a body, as gridbid tap prints them", s)
+		}
+		keys = append(keys, keyPath{kind, key})
 	}
-	return 0
-}
-
-// describe says what was found, for people.
-func (f result) describe(without string) string {
-	var b strings.Builder
-	if f.first == 0 {
-		fmt.Fprintf(&b, "%d messages are equal%s\n", f.a.messages, without)
-	} else {
-		fmt.Fprintf(&b, "message %d is the first that differs%s\n  %s: %s\n  %s: %s\n", f.first, without, f.a.path, f.text[0], f.b.path, f.text[1])
-		fmt.Fprintf(&b, "%s has %d messages, %s has %d\n", f.a.path, f.a.messages, f.b.path, f.b.messages)
-	}
-	if i := f.firstAward(); i == 0 {
-		fmt.Fprintf(&b, "%d awards are equal\n", len(f.a.awards))
-	} else {
-		fmt.Fprintf(&b, "award %d is the first that differs\n  %s: %s\n  %s: %s\n", i, f.a.path, nth(f.a.awards, i), f.b.path, nth(f.b.awards, i))
-	}
-	return b.String()
-}
-
-func nth(all []string, i int) string {
-	if i > len(all) {
-		return fmt.Sprintf("(there are only %d)", len(all))
-	}
-	return all[i-1]
+	return keys, nil
 }

@@ -1,15 +1,13 @@
-// Command ledgerdiff compares two ledgers message by message, and apart from that
-// award by award. It is how a change that adds a field proves that it changes no
-// decision: the ledgers of both binaries are equal when the new key is left out.
+// Command ledgerdiff compares two ledgers as printed by `gridbid tap`, message by
+// message. It is how a change that adds a key proves that it changes no decision: what
+// both binaries print is equal when the new key is left out. It compares what is
+// printed and not the files, so that the ledgers may be of different protocol versions.
 //
-//	go run ./lab/ledgerdiff -ignore Call.pl,Call.mb old.ledger new.ledger
+//	go run ./lab/ledgerdiff -ignore version,call.planning old.jsonl new.jsonl
 //
-// A key is named by the kind of its message and its name on the wire, as the tags of
-// package protocol have it. Keys that this build does not know are not compared, so
-// build it from the newer of the two programs.
-//
-// It exits with 0 if the ledgers are equal, 1 if they differ and 2 if it could not
-// compare them.
+// A key is one of every message's envelope (version), or of the body of a kind of
+// message (call.planning). It exits with 0 if the ledgers are equal, 1 if they differ
+// and 2 if it could not compare them.
 package main
 
 import (
@@ -32,10 +30,10 @@ func run(args []string, out, problems io.Writer) int {
 	flags := flag.NewFlagSet("ledgerdiff", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.Usage = func() {
-		fmt.Fprintln(problems, "usage: ledgerdiff [-ignore Kind.key,...] A.ledger B.ledger")
+		fmt.Fprintln(problems, "usage: ledgerdiff [-ignore KEY,KIND.KEY,...] A.jsonl B.jsonl")
 		flags.PrintDefaults()
 	}
-	ignore := flags.String("ignore", "", "keys to leave out, as Kind.key with commas between: Call.pl,Call.mb")
+	ignore := flags.String("ignore", "", "keys to leave out: KEY of the envelope or KIND.KEY of a body, with commas between")
 	if err := flags.Parse(args); err != nil {
 		return exitFailed
 	}
@@ -48,13 +46,13 @@ func run(args []string, out, problems io.Writer) int {
 		fmt.Fprintf(problems, "ledgerdiff: -ignore: %v\n", err)
 		return exitFailed
 	}
-	found, err := compareLedgers(flags.Arg(0), flags.Arg(1), keys)
+	found, err := comparePrinted(flags.Arg(0), flags.Arg(1), keys)
 	if err != nil {
 		fmt.Fprintf(problems, "ledgerdiff: %v\n", err)
 		return exitFailed
 	}
 	without := ""
-	if *ignore != "" {
+	if len(keys) > 0 {
 		without = " without " + strings.Join(strings.Split(*ignore, ","), " and ")
 	}
 	fmt.Fprint(out, found.describe(without))

@@ -231,7 +231,7 @@ func TestHostileBytesStopNothing(t *testing.T) {
 	if read[0] != "old" || read[1] != "new" {
 		t.Errorf("read %q", read)
 	}
-	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.TooOld != 1 || c.Heard != 3 {
+	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.OtherVersion != 1 || c.Heard != 3 {
 		t.Errorf("counts %+v", c)
 	}
 }
