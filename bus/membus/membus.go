@@ -34,8 +34,8 @@ func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
 	}
 	h.mu.Lock()
 	h.ports = append(h.ports, p)
-	h.mu.Unlock()
 	p.forget = context.AfterFunc(ctx, func() { _ = p.Close() })
+	h.mu.Unlock()
 	go p.deliver()
 	return p, nil
 }
@@ -126,9 +126,9 @@ func (p *port) deliver() {
 // Close implements [bus.Port].
 func (p *port) Close() error {
 	p.once.Do(func() {
-		p.forget()
 		p.hub.mu.Lock()
 		defer p.hub.mu.Unlock()
+		p.forget()
 		for i, q := range p.hub.ports {
 			if q == p {
 				p.hub.ports = append(p.hub.ports[:i:i], p.hub.ports[i+1:]...)
