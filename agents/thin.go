@@ -13,8 +13,8 @@ import (
 //
 // No job has more options than the others are allowed, so that none is sold out by
 // those that were called before it. Where not even one for each job fits, the jobs that
-// were called first keep one, and the others are told [crowdedOut]. What is left when no
-// job has an option is said as it is: whoever sends it is told that it is too long.
+// were called first keep one, and the menus of the others say [crowdedOut]. What is left when no
+// job has an option is sent as it is, and its sender gets an error.
 func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Offer {
 	o := m.Body.(protocol.Offer)
 	fits := func(o protocol.Offer) bool {

@@ -278,7 +278,7 @@ func (t *turn) report(b batch) {
 	}
 }
 
-// handOn hands what came of the turn to the persister. Messages that bind nobody are
+// handOn hands what came of the turn to the persister. Non-binding messages are
 // sent at once.
 func (t *turn) handOn(ctx context.Context) error {
 	b := t.batch

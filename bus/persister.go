@@ -14,7 +14,7 @@ import (
 //
 // A message gets its number here, in the order in which messages leave, because
 // listeners take a lower number than the last they heard for old. The number is given
-// before the facts of its batch are persisted, so that the facts, and whoever is shown
+// before the facts of its batch are persisted, so that the facts, and those who are shown
 // what was sent, hold the number that was sent. For messages that go past while a batch
 // is being persisted, numbers below those of the batch are set aside.
 type asyncPersister struct {
@@ -176,7 +176,7 @@ func (p *asyncPersister) begin(first uint64) {
 	}
 }
 
-// sendNonBinding numbers messages that bind nobody, and sends them past those that wait.
+// sendNonBinding numbers messages that do not bind, and sends them past those that wait.
 func (p *asyncPersister) sendNonBinding(ctx context.Context, ms []protocol.Message) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()

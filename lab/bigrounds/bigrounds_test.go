@@ -32,7 +32,7 @@ var (
 
 const (
 	processes = 4
-	// orders names the variable by which a process of this test is told to bid.
+	// orders names the variable by which a process of this test is ordered to bid.
 	orders = "GRIDBID_BIG_ROUND"
 )
 
