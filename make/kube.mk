@@ -18,7 +18,7 @@ test-kueue:
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:
-	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '^$$' -bench Bind ./cluster-agent/kube/executor
 
 ## test-chart: check the chart, its rights and the container file, with Helm's own code (CONTAINERS=1 also builds the latter)
 test-chart:

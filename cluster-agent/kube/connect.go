@@ -9,11 +9,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connect fills in the clients of a cluster: of a kubeconfig file, or of the
+// Connect returns the clients of a cluster: of a kubeconfig file, or of the
 // cluster that this process runs in if file is "". The API server's own fairness
 // limits them, not the client: five requests a second, a client's default, would
 // be too few for one job.
-func (c *Config) Connect(file string) (err error) {
+func Connect(file string) (typed kubernetes.Interface, untyped dynamic.Interface, err error) {
 	var cfg *rest.Config
 	if file == "" {
 		cfg, err = rest.InClusterConfig()
@@ -21,17 +21,17 @@ func (c *Config) Connect(file string) (err error) {
 		cfg, err = clientcmd.BuildConfigFromFlags("", file)
 	}
 	if err != nil {
-		return fmt.Errorf("kube: no cluster to connect to: %w", err)
+		return nil, nil, fmt.Errorf("kube: no cluster to connect to: %w", err)
 	}
 	cfg.QPS = -1
 	cfg.UserAgent = "gridbid"
-	if c.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
-		return fmt.Errorf("kube: %w", err)
+	if untyped, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, nil, fmt.Errorf("kube: %w", err)
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.ContentType, cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
-	if c.Client, err = kubernetes.NewForConfig(cfg); err != nil {
-		return fmt.Errorf("kube: %w", err)
+	if typed, err = kubernetes.NewForConfig(cfg); err != nil {
+		return nil, nil, fmt.Errorf("kube: %w", err)
 	}
-	return nil
+	return typed, untyped, nil
 }

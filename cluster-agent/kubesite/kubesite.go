@@ -9,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/protocol"
@@ -24,7 +25,7 @@ type Config struct {
 	Kubeconfig string
 	// Executor says how the cluster is used. Site, Power, Client, Dynamic and Life
 	// are filled in.
-	Executor kube.Config
+	Executor executor.Config
 	// Queue takes in Jobs that people put into the cluster; nil: none. What the
 	// executor knows of the cluster is filled in.
 	Queue *queue.Config
@@ -52,23 +53,22 @@ func Build(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 // runs nothing itself: its only party is the queue of that cluster. Its facts are
 // kept in a folder.
 func BuildQueue(cfg queue.Config, kubeconfig, folder string) (runtime.Config, error) {
-	var to kube.Config
-	if err := to.Connect(kubeconfig); err != nil {
+	var err error
+	if cfg.Client, cfg.Dynamic, err = kube.Connect(kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}
-	cfg.Client, cfg.Dynamic = to.Client, to.Dynamic
 	return runtime.Config{Site: cfg.Site, Folder: folder, Queue: ServeQueue(cfg)}, nil
 }
 
 // serveExecutor runs an executor with the site's life until ctx ends.
-func serveExecutor(cfg kube.Config) func(context.Context, bus.Hub, uint32) error {
+func serveExecutor(cfg executor.Config) func(context.Context, bus.Hub, uint32) error {
 	return func(ctx context.Context, near bus.Hub, life uint32) error {
 		port, err := near.Join(ctx, protocol.Hands(cfg.Site))
 		if err != nil {
 			return err
 		}
 		cfg.Life = life
-		return kube.New(cfg).Run(ctx, port)
+		return executor.New(cfg).Run(ctx, port)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/cluster-agent/program"
@@ -32,7 +33,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 	x := kubesite.Config{
 		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.Forecast(), ChargeIdle: c.Grid.Idle},
 		Kubeconfig: k.Kubeconfig,
-		Executor: kube.Config{
+		Executor: executor.Config{
 			Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
 	}

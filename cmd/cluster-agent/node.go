@@ -114,11 +114,11 @@ func (o nodeOptions) check() error {
 
 // serve keeps the node until ctx ends.
 func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
-	var k kube.Config
-	if err := k.Connect(o.kubeconfig); err != nil {
+	client, _, err := kube.Connect(o.kubeconfig)
+	if err != nil {
 		return err
 	}
-	cfg := node.Config{Node: o.node, Client: k.Client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Owned: o.owned, Log: log}
+	cfg := node.Config{Node: o.node, Client: client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Owned: o.owned, Log: log}
 	if o.kubelet != "" {
 		cfg.Chosen = node.Kubelet{Socket: o.kubelet}.Chosen
 	}
@@ -135,7 +135,7 @@ func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
 		defer end()
 	}
 	if space, name, ok := strings.Cut(o.book, "/"); ok && o.site > 0 {
-		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: k.Client, Namespace: space, Name: name}, Node: o.node, Ceiling: protocol.Milliwatts(o.site * 1000)}
+		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: client, Namespace: space, Name: name}, Node: o.node, Ceiling: protocol.Milliwatts(o.site * 1000)}
 	}
 	if err := node.New(cfg).Run(ctx); !errors.Is(err, context.Canceled) {
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/agents/power"
-	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/podenergy"
 	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/cluster-agent/promenergy"
@@ -32,7 +32,7 @@ func (p prometheus) meter() (*promenergy.Meter, error) {
 }
 
 // into has hands ask the server.
-func (p prometheus) into(c *kube.Config) error {
+func (p prometheus) into(c *executor.Config) error {
 	if _, err := p.meter(); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p prometheus) draw(ctx context.Context, m *promenergy.Meter, table power.T
 	if err != nil {
 		return nil, err
 	}
-	cores := kube.Planned(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
+	cores := executor.Planned(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
 	if p.Cores {
 		if cores, err = m.Cores(ctx, r); err != nil {
 			return nil, err

@@ -51,7 +51,11 @@ var plan = []line{
 	{"cluster-agent/gpuaccounting", shell, "protocol cluster-agent/podenergy cluster-agent/nvml", "", "one machine's cards and who holds them; where that is told is the caller's affair"},
 	{"internal/kubeenv", shell, "internal/ports", "", "a Kubernetes control plane for tests and examples"},
 	{"cluster-agent/kube/kubetest", shell, "protocol internal/kubeenv internal/ports", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/* sigs.k8s.io/yaml", "fixtures and an oracle that believes nobody; it knows no hands"},
-	{"cluster-agent/kube", shell, "protocol bus cluster-agent/podenergy agents/power", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "hands on a real cluster; which job goes where was decided before"},
+	{"cluster-agent/kube", shell, "protocol", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "what the packages below it share: marks on the cluster's objects, ways of sharing GPUs, what pods ask for, a connection"},
+	{"cluster-agent/kube/inventory", shell, "protocol agents/power cluster-agent/podenergy cluster-agent/kube", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "reads nodes and devices; it changes nothing, and knows no run"},
+	{"cluster-agent/kube/external", shell, "protocol cluster-agent/podenergy cluster-agent/kube cluster-agent/kube/inventory", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "pods, claims and Jobs of others in the cluster"},
+	{"cluster-agent/kube/binder", shell, "protocol cluster-agent/podenergy cluster-agent/kube cluster-agent/kube/inventory", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "binds pods to the node and devices that were sold; when is the executor's to say"},
+	{"cluster-agent/kube/executor", shell, "protocol bus agents/power cluster-agent/podenergy cluster-agent/kube cluster-agent/kube/inventory cluster-agent/kube/external cluster-agent/kube/binder", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "runs a site's jobs on a real cluster; which job goes where was decided before"},
 	{"cluster-agent/kube/node", shell, "protocol cluster-agent/gpuaccounting cluster-agent/kube cluster-agent/podenergy cluster-agent/nvml agents/power", "google.golang.org/grpc google.golang.org/grpc/credentials/insecure k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/* k8s.io/kubelet/pkg/apis/podresources/v1", "what runs on each GPU node; the hands know it by what it writes on pods"},
 	{"cluster-agent/kube/queue", shell, "protocol bus cluster-agent/kube", "k8s.io/api/* k8s.io/apimachinery/* k8s.io/client-go/*", "takes in what people put into their own cluster; where it runs is the market's affair"},
 
@@ -87,7 +91,7 @@ var plan = []line{
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "runs a market over a hub, with its books"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power", "", "builds and runs the parties of a site, with their journals; the caller hands in its executor and its signals"},
 	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/forecast cluster-agent/runtime cluster-agent/signals", "", "configuration and process of programs that run one site; which executor it has is theirs to say"},
-	{"cluster-agent/kubesite", shell, "protocol bus cluster-agent/kube cluster-agent/kube/queue cluster-agent/runtime", "", "builds a site whose executor is a Kubernetes cluster"},
+	{"cluster-agent/kubesite", shell, "protocol bus cluster-agent/kube cluster-agent/kube/executor cluster-agent/kube/queue cluster-agent/runtime", "", "builds a site whose executor is a Kubernetes cluster"},
 
 	{"scenarios/trace", pure, "protocol agents/forecast", "", "reads what it is handed, so that hostile files can be tested as bytes"},
 	{"scenarios/generate", pure, "protocol", "", "makes up by the seed alone"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/kubeenv"
 )
@@ -27,7 +28,7 @@ func TestNodesThatAnotherSchedulerFillsToo(t *testing.T) {
 	hub := newHub()
 	s, ctx := open(t, hub)
 	sub := newSubmitter(t, hub)
-	s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: kube.Plugin, Nodes: kube.All}, Kubeconfig: c.Rights("plugin", "default"), Price: 40_000, Carbon: 30_000})
+	s.add(ctx, t, Site{Config: executor.Config{Site: "oslo", Sharing: kube.Plugin, Nodes: kube.All}, Kubeconfig: c.Rights("plugin", "default"), Price: 40_000, Carbon: 30_000})
 	hub.await(t, 1)
 	const jobs = 24
 	for i := range jobs {

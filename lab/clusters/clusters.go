@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
@@ -56,7 +56,7 @@ func (s *Stage) live(ctx context.Context, who protocol.Party, m bus.Machine) err
 
 // A Site is one cluster of a federation, with a grid that never changes.
 type Site struct {
-	kube.Config
+	executor.Config
 	Kubeconfig string                // "": of the cluster that this process runs in
 	Folder     string                // where its parties keep their facts
 	Price      protocol.Microdollars // per kWh, at all hours

@@ -12,6 +12,7 @@ import (
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
@@ -165,7 +166,7 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 	hub := newHub()
 	s, ctx := open(t, hub)
 	sub := newSubmitter(t, hub)
-	s.add(ctx, t, Site{Config: kube.Config{Site: "oslo", Sharing: kube.DRA}, Kubeconfig: c.Rights("dra", "default"), Price: 40_000, Carbon: 30_000})
+	s.add(ctx, t, Site{Config: executor.Config{Site: "oslo", Sharing: kube.DRA}, Kubeconfig: c.Rights("dra", "default"), Price: 40_000, Carbon: 30_000})
 	hub.await(t, 1)
 	const jobs = 1000
 	began := time.Now()
@@ -203,7 +204,7 @@ func TestThreePlanes(t *testing.T) {
 		c.AddNodes(2, name)
 		planes[name], oracles[name] = c, c.Watch()
 		sites[name] = Site{
-			Config:     kube.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
+			Config:     executor.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
 			Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
 		}
 		stops[name] = s.add(ctx, t, sites[name])

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
@@ -63,7 +64,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueCluster, metadata: {name: cluster-%[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Path, location: %[2]q}}}}
 ---`, name, w.Kubeconfig)
 		s.add(ctx, t, Site{
-			Config: kube.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: w.Rights("plugin", "default"),
+			Config: executor.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: w.Rights("plugin", "default"),
 			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]),
 		})
 	}
@@ -72,11 +73,11 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueConfig, metadata: {name: sites}, spec: {clusters: [cluster-lyon, cluster-oslo]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: sites}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: sites}}}`)
-	var to kube.Config
-	manager.Must(to.Connect(manager.Rights("plugin", "default")))
+	typed, untyped, err := kube.Connect(manager.Rights("plugin", "default"))
+	manager.Must(err)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: kubesite.ServeQueue(queue.Config{
-		Site: "hub", Client: to.Client, Dynamic: to.Dynamic, Every: 2 * time.Second, Log: log,
+		Site: "hub", Client: typed, Dynamic: untyped, Every: 2 * time.Second, Log: log,
 		Kueue: &queue.Kueue{Run: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
 	})}
 	begin := func() (stop func()) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/queue"
 	"github.com/gridbid/gridbid/cluster-agent/kubesite"
@@ -57,7 +58,7 @@ func TestSuspendedJobs(t *testing.T) {
 		c.AddNodes(2, name)
 		*[]*kubetest.People{&x.lyon, &x.oslo}[i] = kubetest.People{Cluster: c}
 		x.sites[name] = Site{
-			Config: kube.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(),
+			Config: executor.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(),
 			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]), Queue: &queue.Config{Every: 2 * time.Second},
 		}
 		x.stops[name] = x.stage.add(x.ctx, t, x.sites[name])

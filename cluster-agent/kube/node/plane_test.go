@@ -26,6 +26,7 @@ import (
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/cluster-agent/gpuaccounting"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/executor"
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/cluster-agent/kube/node"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
@@ -59,11 +60,11 @@ func TestMain(m *testing.M) {
 
 // daemon lives on gpu-000 with the cards of a stand-in, and has a guard.
 func daemon(ctx context.Context, kubeconfig, library, file string, ceiling protocol.Milliwatts) error {
-	var k kube.Config
-	if err := k.Connect(kubeconfig); err != nil {
+	client, _, err := kube.Connect(kubeconfig)
+	if err != nil {
 		return err
 	}
-	cfg := node.Config{Node: "gpu-000", Client: k.Client, Every: 300 * time.Millisecond, Tell: time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	cfg := node.Config{Node: "gpu-000", Client: client, Every: 300 * time.Millisecond, Tell: time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	lib, err := nvml.Open(library)
 	if errors.Is(err, nvml.ErrNoLibrary) {
 		cfg.Why = err.Error()
@@ -82,7 +83,7 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	}
 	if ceiling > 0 {
 		cfg.Owned = "oslo"
-		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: k.Client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
+		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
 	}
 	w, err := nvml.StartGuard(func() *exec.Cmd {
 		guard := exec.Command(os.Args[0])
@@ -121,13 +122,13 @@ func newBench(t *testing.T) *bench {
 	var err error
 	b.port, err = hub.Join(t.Context(), "agent/oslo")
 	c.Must(err)
-	cfg := kube.Config{Site: "oslo", Sharing: kube.DRA, Metered: 20 * time.Second}
+	cfg := executor.Config{Site: "oslo", Sharing: kube.DRA, Metered: 20 * time.Second}
 	c.Must(cfg.Connect(c.Rights("dra", "default")))
 	ctx, cancel := context.WithCancel(context.Background())
 	port, err := hub.Join(ctx, protocol.Hands("oslo"))
 	c.Must(err)
 	var done sync.WaitGroup
-	done.Go(func() { _ = kube.New(cfg).Run(ctx, port) })
+	done.Go(func() { _ = executor.New(cfg).Run(ctx, port) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 	return b
 }
@@ -345,15 +346,15 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 	b.launch("mine", 0, 1)
 	b.until("the condition", func() bool { _, c := b.pod("mine"); return c.Reason == "NoCap" })
 	p, _ := b.pod("mine")
-	var k kube.Config
-	b.Must(k.Connect(b.kubeconfig))
+	client, _, err := kube.Connect(b.kubeconfig)
+	b.Must(err)
 	other, err := b.Client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
 		Spec:       corev1.PodSpec{NodeName: "gpu-001", Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/x:1"}}},
 	}, metav1.CreateOptions{})
 	b.Must(err)
 	patch := func(name, text string, sub ...string) error {
-		_, err := k.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, sub...)
+		_, err := client.CoreV1().Pods("default").Patch(t.Context(), name, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, sub...)
 		return err
 	}
 	for what, err := range map[string]error{
@@ -362,15 +363,15 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 		"a label":               patch(p.Name, `{"metadata":{"labels":{"gridbid.io/run":"other"}}}`, "status"),
 		"a pod of another node": patch(other.Name, `{"metadata":{"annotations":{"gridbid.io/drew":"{}"}}}`, "status"),
 		"a secret": func() error {
-			_, err := k.Client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
+			_, err := client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
 			return err
 		}(),
 		"another ConfigMap": func() error {
-			_, err := k.Client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+			_, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 			return err
 		}(),
 		"pods of another namespace": func() error {
-			_, err := k.Client.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{})
+			_, err := client.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{})
 			return err
 		}(),
 	} {
@@ -384,8 +385,6 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
 	b := newBench(t)
 	stop := b.start(b.library, 2_000_000)
-	var k kube.Config
-	b.Must(k.Connect(b.kubeconfig))
 	sum := func() (all uint32) {
 		for _, g := range b.w.GPU {
 			all += g.Limit

@@ -1,0 +1,264 @@
+package binder
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/inventory"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// ClaimName is how pods and requests of claims name their GPUs.
+const ClaimName = "gpu"
+
+// TemplateName names the claim template of a launch for pods of n devices.
+func TemplateName(l protocol.Launch, n int64) string {
+	return kube.RunName(l.Job.ID, l.Epoch) + "-g" + strconv.FormatInt(n, 10)
+}
+
+// claimed is how many devices the claim of a pod of ours is for.
+func claimed(p *corev1.Pod) int {
+	for _, c := range p.Spec.ResourceClaims {
+		if c.Name == ClaimName && c.ResourceClaimTemplateName != nil {
+			_, text, _ := cut(*c.ResourceClaimTemplateName, "-g")
+			n, _ := strconv.Atoi(text)
+			return n
+		}
+	}
+	return 0
+}
+
+func cut(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// CreateClaimTemplates creates the claim templates of a run that the pods of its
+// object u name, as TemplateName names them. They go when u goes.
+func (b *Binder) CreateClaimTemplates(ctx context.Context, r *Run, u *unstructured.Unstructured, names []string) error {
+	for _, name := range names {
+		_, text, _ := cut(name, "-g")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("kube: claim template %q: want %s-gN: %w", name, r.Name, err)
+		}
+		_, err = b.cfg.Client.ResourceV1().ResourceClaimTemplates(r.Namespace).Create(ctx, b.claimTemplate(r, u, name, n), metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Binder) claimTemplate(r *Run, u *unstructured.Unstructured, name string, n int64) *resourcev1.ResourceClaimTemplate {
+	req := &resourcev1.ExactDeviceRequest{DeviceClassName: b.cfg.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n}
+	if j := r.Launch.Job; j.Share < 1000 {
+		req.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
+			inventory.MilliCapacity: *resource.NewQuantity(int64(j.Share), resource.DecimalSI),
+		}}
+		if j.GPUMemory > 0 {
+			req.Capacity.Requests[inventory.MemoryCapacity] = *resource.NewQuantity(int64(j.GPUMemory)<<20, resource.BinarySI)
+		}
+	}
+	return &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: r.Namespace, Labels: map[string]string{kube.LabelSite: b.inv.Site, kube.LabelRun: r.Name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(), UID: u.GetUID()}},
+		},
+		Spec: resourcev1.ResourceClaimTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kube.LabelSite: b.inv.Site, kube.LabelRun: r.Name}},
+			Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: ClaimName, Exactly: req}}}},
+		},
+	}
+}
+
+// allocate writes into a pod's claim which devices it gets, as a scheduler does,
+// and reports whether that is done: the claim may still be on its way, or be one
+// that cannot be met, for which the run is refused.
+func (b *Binder) allocate(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
+	name := ""
+	for _, s := range p.Status.ResourceClaimStatuses {
+		if s.Name == ClaimName && s.ResourceClaimName != nil {
+			name = *s.ResourceClaimName
+		}
+	}
+	o, ok, _ := b.inv.ClaimCache.GetByKey(p.Namespace + "/" + name)
+	if name == "" || !ok {
+		return false, nil, nil // its controller makes it; we are woken by that
+	}
+	claim := o.(*resourcev1.ResourceClaim).DeepCopy()
+	if claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == p.UID {
+		return true, nil, nil
+	}
+	results, err := b.results(r, claim, devices)
+	if err != nil {
+		return false, because(protocol.TakenOver, err.Error()), nil
+	}
+	if full := b.reserve(r.Launch.Node, claim, results); full != "" {
+		return false, nil, fmt.Errorf("device %s is still held by a claim that ended", full)
+	}
+	if claim, err = b.write(ctx, r, p, claim, results); err != nil {
+		b.giving.Lock()
+		delete(b.written, claim.UID)
+		b.giving.Unlock()
+		return false, nil, err
+	}
+	b.giving.Lock()
+	b.written[claim.UID] = claim
+	b.giving.Unlock()
+	return true, nil, nil
+}
+
+// reserve sets aside what a claim will take, or returns the device that cannot
+// give it now. Two pods at once might find the same room otherwise.
+func (b *Binder) reserve(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+	b.giving.Lock()
+	defer b.giving.Unlock()
+	full := b.full(node, claim, results)
+	if full == "" {
+		meant := claim.DeepCopy()
+		meant.ResourceVersion = ""
+		meant.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
+		b.written[claim.UID] = meant
+	}
+	return full
+}
+
+// write tells the API server what a claim gets, and returns the claim as it is
+// then; on an error as it was.
+func (b *Binder) write(ctx context.Context, r *Run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
+	api := b.cfg.Client.ResourceV1().ResourceClaims(p.Namespace)
+	if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
+		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
+		kept, err := api.Update(ctx, claim, metav1.UpdateOptions{})
+		if err != nil {
+			return claim, err
+		}
+		claim = kept
+	}
+	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.Launch.Node}}
+	claim.Status.Allocation = &resourcev1.AllocationResult{
+		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}}},
+		Devices:      resourcev1.DeviceAllocationResult{Results: results},
+	}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
+	done, err := api.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	if err != nil {
+		return claim, err
+	}
+	return done, nil
+}
+
+// full returns a device that cannot give what results take of it, beside what
+// all other claims have, or "". A claim whose pod has ended holds its devices
+// until its controller has taken them back. The caller holds h.giving.
+func (b *Binder) full(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+	for uid, c := range b.written { // what we wrote and now see, or see no more
+		o, ok, _ := b.inv.ClaimCache.GetByKey(c.Namespace + "/" + c.Name)
+		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && newer(o.(*resourcev1.ResourceClaim), c) {
+			delete(b.written, uid)
+		}
+	}
+	held := make(map[string]int64)
+	add := func(c *resourcev1.ResourceClaim) {
+		if c.UID == claim.UID || c.Status.Allocation == nil {
+			return
+		}
+		for _, x := range c.Status.Allocation.Devices.Results {
+			held[x.Pool+"/"+x.Device] += inventory.ClaimedMilli(x)
+		}
+	}
+	list, _ := b.inv.ClaimCache.ByIndex(inventory.ByNode, node)
+	for _, o := range list {
+		if c := o.(*resourcev1.ResourceClaim); b.written[c.UID] == nil {
+			add(c)
+		}
+	}
+	for _, c := range b.written {
+		add(c)
+	}
+	for _, x := range results {
+		if held[x.Pool+"/"+x.Device]+inventory.ClaimedMilli(x) > 1000 {
+			return x.Device
+		}
+	}
+	return ""
+}
+
+// newer reports whether what is seen of a claim is not older than what was
+// written. Versions count up.
+func newer(seen, written *resourcev1.ResourceClaim) bool {
+	s, err1 := strconv.ParseUint(seen.ResourceVersion, 10, 64)
+	w, err2 := strconv.ParseUint(written.ResourceVersion, 10, 64)
+	return err1 == nil && err2 == nil && s >= w
+}
+
+// results says which devices a claim gets, and how much of each.
+func (b *Binder) results(r *Run, claim *resourcev1.ResourceClaim, indexes []int) (all []resourcev1.DeviceRequestAllocationResult, err error) {
+	list := b.inv.Devices(r.Launch.Node)
+	for _, i := range indexes {
+		if i >= len(list) {
+			return nil, fmt.Errorf("node %s publishes %d devices; device %d was meant", r.Launch.Node, len(list), i)
+		}
+		d := list[i]
+		x := resourcev1.DeviceRequestAllocationResult{Request: ClaimName, Driver: b.inv.Driver, Pool: d.Pool, Device: d.Name}
+		if d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations {
+			sum := sha256.Sum256([]byte(string(claim.UID) + "/" + d.Name))
+			id := types.UID(uuid(sum[:16]))
+			x.ShareID, x.ConsumedCapacity = &id, consumed(d.Device, r.Launch.Job)
+		} else if r.Launch.Job.Share < 1000 {
+			return nil, fmt.Errorf("device %s of node %s cannot be shared", d.Name, r.Launch.Node)
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// consumed is what a job takes of each capacity of a device, as the device's own
+// policy rounds it. A whole device is all of it.
+func consumed(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]resource.Quantity {
+	out := make(map[resourcev1.QualifiedName]resource.Quantity)
+	for name, c := range d.Capacity {
+		want := c.Value.Value()
+		switch {
+		case j.Share >= 1000:
+		case name == inventory.MilliCapacity:
+			want = int64(j.Share)
+		case name == inventory.MemoryCapacity && j.GPUMemory > 0:
+			want = int64(j.GPUMemory) << 20
+		case c.RequestPolicy != nil && c.RequestPolicy.Default != nil:
+			want = c.RequestPolicy.Default.Value()
+		}
+		if p := c.RequestPolicy; p != nil && p.ValidRange != nil && j.Share < 1000 {
+			if p.ValidRange.Min != nil {
+				want = max(want, p.ValidRange.Min.Value())
+			}
+			if s := p.ValidRange.Step; s != nil && s.Value() > 0 {
+				want = (want + s.Value() - 1) / s.Value() * s.Value()
+			}
+		}
+		out[name] = *resource.NewQuantity(want, c.Value.Format)
+	}
+	return out
+}
+
+// uuid writes 16 bytes as a random UUID would look.
+func uuid(b []byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

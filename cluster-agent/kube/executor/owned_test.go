@@ -1,0 +1,21 @@
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+)
+
+func TestPodsOfOursTolerateTheTaintOfTheirSite(t *testing.T) {
+	for _, o := range objects {
+		u, _, err := New(Config{Site: "oslo", Sharing: kube.Plugin}).build(launchOf(o.text, 2*o.pods))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := u.MarshalJSON()
+		if err != nil || !strings.Contains(string(data), `{"key":"gridbid.io/owned","operator":"Equal","value":"oslo"}`) {
+			t.Errorf("built %s, %v", data, err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// largest is the most bytes that a task may take: etcd's own limit is 1.5 MB.
+const largest = 512 << 10
+
+// read reads a task: one Kubernetes object, in JSON.
+func read(t protocol.Task) (*unstructured.Unstructured, *kind, error) {
+	switch {
+	case t == "":
+		return nil, nil, errors.New("nothing to run: the job came without a task")
+	case len(t) > largest:
+		return nil, nil, fmt.Errorf("a task of %d bytes; at most %d", len(t), largest)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal([]byte(t), &raw); err != nil {
+		return nil, nil, fmt.Errorf("a task that is no JSON object: %w", err)
+	}
+	u := &unstructured.Unstructured{Object: raw}
+	k, err := kindOf(u)
+	return u, k, err
+}
+
+// build makes of a launch the object to create: named by job and epoch, with
+// pods that wait for our scheduler and ask for GPUs as the site shares them.
+func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, error) {
+	u, k, err := read(l.Task)
+	if err != nil {
+		return nil, nil, err
+	}
+	space := u.GetNamespace()
+	if space == "" {
+		space = h.cfg.Namespaces[0]
+	}
+	if !slices.Contains(h.cfg.Namespaces, space) {
+		return nil, nil, fmt.Errorf("namespace %q is none of this site's; want one of %s", space, strings.Join(h.cfg.Namespaces, ", "))
+	}
+	note, err := kube.PackLaunch(h.cfg.Site, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := kube.RunName(l.Job.ID, l.Epoch)
+	labels := map[string]string{kube.LabelSite: h.cfg.Site, kube.LabelRun: run}
+	delete(u.Object, "status")
+	disown(u.Object["spec"])
+	u.Object["metadata"] = map[string]any{}
+	u.SetName(objectName(run))
+	u.SetNamespace(space)
+	u.SetLabels(labels)
+	u.SetAnnotations(map[string]string{kube.NoteLaunch: note, kube.NoteJob: string(l.Job.ID)})
+	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspend, ".")...)
+	for _, field := range vanish { // how it ended is to be read on it; we let it go
+		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
+	}
+	if k.Kind == "RayJob" { // says that it has failed and runs again, on pods that nobody waits for
+		unstructured.RemoveNestedField(u.Object, "spec", "backoffLimit")
+	}
+	if k.frees != "" { // what ran on would hold GPUs that are sold to others
+		if err := unstructured.SetNestedField(u.Object, k.free, strings.Split(k.frees, ".")...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if k.Kind == "Job" { // its own labels would be the selector of another
+		unstructured.RemoveNestedField(u.Object, "spec", "selector")
+		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
+		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // it is run here
+	}
+	all, err := k.templates(u.Object)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range all {
+		if err := t.oversized(l.Job); err != nil {
+			return nil, nil, err
+		}
+		merge(t.meta, "labels", labels)
+		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", kube.LabelQueue} {
+			delete(child(t.meta, "labels"), owned)
+		}
+		merge(t.meta, "annotations", map[string]string{kube.NoteJob: string(l.Job.ID), podenergy.NotePower: h.inv.Plan(l).Text()})
+		t.spec["schedulerName"] = kube.Scheduler
+		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
+			delete(t.spec, field) // where and with what it runs is not the task's to say
+		}
+		h.tolerate(t.spec)
+	}
+	if k.Kind == "Workflow" { // its pods take that from the workflow
+		h.tolerate(child(u.Object, "spec"))
+	}
+	return u, k, h.share(l, all)
+}
+
+// vanish are fields by which a cluster deletes what has finished, of all kinds.
+var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
+
+// disown takes from a task what is for hands, machines and device plugins to say:
+// which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
+// ran copies that, too. Parts of a Workflow or a SparkApplication name schedulers and
+// priorities, and patch pods, on their own account; that goes as well.
+func disown(v any) {
+	switch x := v.(type) {
+	case []any:
+		for _, e := range x {
+			disown(e)
+		}
+	case map[string]any:
+		for _, field := range []string{"schedulerName", "batchScheduler", "podSpecPatch", "priorityClassName", "podPriorityClassName"} {
+			delete(x, field)
+		}
+		for field, inner := range x {
+			if m, ok := inner.(map[string]any); ok && (field == "annotations" || field == "labels" || field == "sparkConf") {
+				maps.DeleteFunc(m, func(key string, _ any) bool { return kube.IsOurMark(key) })
+			}
+			disown(inner)
+		}
+	}
+}
+
+func merge(m map[string]any, field string, add map[string]string) {
+	c := child(m, field)
+	for k, v := range add {
+		c[k] = v
+	}
+}
+
+// tolerate lets pods onto nodes that keep others off: from their GPUs, or at all.
+// We bind them ourselves, but a node may also evict what does not tolerate it.
+func (h *Hands) tolerate(spec map[string]any) {
+	list, _ := spec["tolerations"].([]any)
+	for _, t := range h.inv.Tolerations() {
+		one := map[string]any{"key": t.Key, "operator": string(t.Operator)}
+		if t.Value != "" {
+			one["value"] = t.Value
+		}
+		list = append(list, one)
+	}
+	spec["tolerations"] = list
+}
+
+// containers returns those of a pod's spec, under the field of one sort.
+func containers(spec map[string]any, field string) (all []map[string]any) {
+	list, _ := spec[field].([]any)
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

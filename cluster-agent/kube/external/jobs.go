@@ -1,0 +1,214 @@
+package external
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/inventory"
+	"github.com/gridbid/gridbid/cluster-agent/podenergy"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Loan says whose object a run consists of, if not ours: a Job that its owner
+// suspended and let us release, or one that Kueue makes and releases. We never
+// delete either. The zero Loan is none.
+type Loan struct {
+	Object string // its name
+	Kueue  string // the Workload that Kueue makes it for; "" if the owner's
+}
+
+// A Run is one epoch of a job that runs as another's Job.
+type Run struct {
+	Loan
+	Name      string // as kube.RunName makes it
+	Namespace string
+	Launch    protocol.Launch
+}
+
+// Jobs marks, releases and gives back the Jobs of others in a cluster.
+type Jobs struct {
+	Inventory *inventory.Inventory
+	Client    kubernetes.Interface
+}
+
+// PrebuiltWorkload is the label by which Kueue ties a Job to a Workload.
+const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
+
+// LoanOf tells whose an object of ours is.
+func LoanOf(u *unstructured.Unstructured) (l Loan) {
+	if w := u.GetAnnotations()[kube.NoteKueue]; w != "" {
+		return Loan{Object: u.GetName(), Kueue: w}
+	}
+	if u.GetLabels()[kube.LabelQueue] != "" {
+		return Loan{Object: u.GetName()}
+	}
+	return l
+}
+
+// PrepareRelease returns the patch by which a suspended Job of a UID is released for
+// a run: its pods are labelled as the run's, and go to its node. Or it says why the
+// Job cannot be released any more. With neither it was released before.
+func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []byte, why string, err error) {
+	name := r.Namespace + "/" + r.Object
+	if r.Launch.Job.ID != protocol.JobID(x.Inventory.Site+"/"+uid) {
+		return nil, "Job " + name + " was not submitted by this site", nil
+	}
+	j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
+	node := x.Inventory.Node(r.Launch.Node)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && (string(j.UID) != uid || j.DeletionTimestamp != nil):
+		return nil, "Job " + name + " was deleted", nil
+	case err != nil:
+		return nil, "", err
+	case j.Labels[kube.LabelQueue] == "" || j.Spec.ManagedBy != nil:
+		return nil, "Job " + name + " is not in the queue any more", nil
+	case j.Labels[kube.LabelRun] == r.Name: // in a former life
+		return nil, "", nil
+	case kube.Ended(j):
+		return nil, "Job " + name + " has ended", nil
+	case j.Spec.Suspend == nil || !*j.Spec.Suspend:
+		return nil, "Job " + name + " is not suspended: somebody else released it", nil
+	case j.Status.StartTime != nil: // of an earlier run; until then its template cannot change
+		return nil, "", fmt.Errorf("Job %s is not known to be suspended yet", name)
+	case node == nil:
+		return nil, "node " + r.Launch.Node + " is gone", nil
+	}
+	if why := inventory.Misplaced(node, owners(j)); why != "" {
+		return nil, why, nil
+	}
+	patch, err = x.freedom(r, j, node)
+	return patch, "", err
+}
+
+// Release sends a patch of PrepareRelease. The server takes it as a whole or not at all.
+func (x *Jobs) Release(ctx context.Context, r Run, patch []byte) error {
+	_, err := x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// owners is a pod of a Job as its owner would have it placed: without the node to which
+// an earlier release of ours has led it.
+func owners(j *batchv1.Job) *corev1.Pod {
+	s := j.Spec.Template.Spec.DeepCopy()
+	if j.Spec.Template.Annotations[kube.NoteJob] != "" {
+		delete(s.NodeSelector, corev1.LabelHostname)
+	}
+	return &corev1.Pod{Spec: *s}
+}
+
+// freedom is the patch that releases a Job. Of a template, Kubernetes lets only
+// labels, annotations, selectors and tolerations change: whose own scheduler is
+// not ours is led to the node by its selector.
+func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error) {
+	note, err := kube.PackLaunch(x.Inventory.Site, r.Launch)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name}
+	notes := map[string]any{}
+	for key := range j.Spec.Template.Annotations {
+		if kube.IsOurMark(key) {
+			notes[key] = nil
+		}
+	}
+	notes[kube.NoteJob], notes[podenergy.NotePower] = r.Launch.Job.ID, x.Inventory.Plan(r.Launch).Text()
+	spec := map[string]any{}
+	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
+	for _, t := range x.Inventory.Tolerations() {
+		if !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	spec["tolerations"] = all
+	if j.Spec.Template.Spec.SchedulerName != kube.Scheduler {
+		spec["nodeSelector"] = map[string]any{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+		if list := kube.ListDevices(r.Launch.Devices); list != "" { // no binding of ours says so, and its machine looks for it
+			notes[kube.NoteDevices] = list
+		}
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"uid": j.UID, "resourceVersion": j.ResourceVersion, "annotations": map[string]any{kube.NoteLaunch: note, kube.NoteJob: r.Launch.Job.ID},
+			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelTold: nil},
+		},
+		"spec": map[string]any{"suspend": false, "template": map[string]any{
+			"metadata": map[string]any{"labels": labels, "annotations": notes}, "spec": spec,
+		}},
+	})
+}
+
+// GiveBack takes our marks off another's Job, u, which is nil if it is not there. One that we released is suspended
+// again, and waits in the queue; if its owner deletes it, nobody else ends its
+// pods.
+// Pods are the run's; released says whether the Job is known to have been released.
+func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured, pods []*corev1.Pod, released bool) error {
+	meta := map[string]any{
+		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelTold: nil}, "annotations": map[string]any{kube.NoteLaunch: nil, kube.NoteKueue: nil},
+	}
+	patch := map[string]any{"metadata": meta}
+	if r.Kueue == "" {
+		if !released { // nobody said that it was released, and it may not have been
+			j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
+			if err != nil || j.Labels[kube.LabelRun] != r.Name {
+				return err
+			}
+		}
+		meta["uid"] = strings.TrimPrefix(string(r.Launch.Job.ID), x.Inventory.Site+"/")
+		patch["spec"] = map[string]any{"suspend": true}
+		for _, p := range pods {
+			if u == nil || u.GetDeletionTimestamp() == nil || kube.PodEnded(p) {
+				continue
+			}
+			if err := x.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, *metav1.NewPreconditionDeleteOptions(string(p.UID))); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+	} else if u == nil { // Kueue has not brought it, or took it back
+		return nil
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, data, metav1.PatchOptions{})
+	if apierrors.IsConflict(err) { // another of that name
+		return nil
+	}
+	return err
+}
+
+// ClaimFromKueue marks the Job that Kueue made for a run's Workload, if it is there.
+func (x *Jobs) ClaimFromKueue(ctx context.Context, r Run) error {
+	j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && j.Labels[PrebuiltWorkload] != r.Kueue {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	note, err := kube.PackLaunch(x.Inventory.Site, r.Launch)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": j.UID, "labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name},
+		"annotations": map[string]any{kube.NoteLaunch: note, kube.NoteJob: r.Launch.Job.ID, kube.NoteKueue: r.Kueue},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, j.Name, types.MergePatchType, data, metav1.PatchOptions{})
+	return err
+}

@@ -1,0 +1,42 @@
+package external
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/inventory"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// What a template carries of an earlier run is taken off before it is released.
+func TestAJobThatIsReleasedCarriesNothingOfAnEarlierRun(t *testing.T) {
+	x := &Jobs{Inventory: &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.Plugin, Power: power.Default()}}}
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
+	j.Spec.Template.Annotations = map[string]string{"gridbid.io/drew": "{}", "gridbid.io/power": "{}", "note": "kept"}
+	data, err := x.freedom(Run{Name: "r1"}, j, &corev1.Node{})
+	if err != nil || !strings.Contains(string(data), `"gridbid.io/drew":null`) || strings.Contains(string(data), `"gridbid.io/power":null`) || strings.Contains(string(data), `"note"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// A machine looks after pods that say that they have cards. What the cluster's own
+// scheduler binds is told so by nobody else.
+func TestAJobThatAnotherSchedulerBindsIsCappedAndMetered(t *testing.T) {
+	x := &Jobs{Inventory: &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.Plugin, Power: power.Default()}}}
+	for scheduler, want := range map[string]bool{"": true, corev1.DefaultSchedulerName: true, kube.Scheduler: false} {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
+		j.Spec.Template.Spec.SchedulerName = scheduler
+		for _, devices := range [][]int{{2, 3}, nil} {
+			data, err := x.freedom(Run{Name: "r1", Launch: protocol.Launch{Devices: devices}}, j, &corev1.Node{})
+			if got := strings.Contains(string(data), `"gridbid.io/devices":"2,3"`); err != nil || got != (want && len(devices) > 0) {
+				t.Errorf("scheduler %q, devices %v: %s, %v", scheduler, devices, data, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package inventory
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Misplaced says why a pod must not go to a node, by its own words, or "". The
+// API server would bind it there all the same, and the kubelet refuse it.
+func Misplaced(n *corev1.Node, p *corev1.Pod) string {
+	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
+		return "its nodeSelector does not match node " + n.Name
+	}
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return admits(t, n) }) {
+		return "its nodeAffinity does not match node " + n.Name
+	}
+	return ""
+}
+
+var operators = map[corev1.NodeSelectorOperator]selection.Operator{
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
+	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+}
+
+// admits reports whether a node meets all that a term asks; one that asks nothing
+// admits none.
+func admits(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
+	for _, q := range t.MatchExpressions {
+		r, err := labels.NewRequirement(q.Key, operators[q.Operator], q.Values)
+		if err != nil || !r.Matches(labels.Set(n.Labels)) {
+			return false
+		}
+	}
+	for _, q := range t.MatchFields { // metadata.name is the only one that there is
+		if slices.Contains(q.Values, n.Name) != (q.Operator == corev1.NodeSelectorOpIn) {
+			return false
+		}
+	}
+	return len(t.MatchExpressions)+len(t.MatchFields) > 0
+}
