@@ -19,6 +19,7 @@ const about = `cluster-agent bids for one site of a live federation, and runs wh
 
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
+  gridbid site --help             run a simulated site in its place
   cluster-agent signals --help    read what the configured sources tell of the grid
   cluster-agent profiles --help   what is remembered of jobs that ran
   cluster-agent gpus              what this machine's GPUs say of themselves
