@@ -190,6 +190,8 @@ func (b *Book) addSite(from Origin, m protocol.Message) {
 		b.exited(from, body)
 	case protocol.Lost:
 		b.lost(from, body)
+	case protocol.Preempted:
+		b.preempted(from, body)
 	case protocol.Done:
 		b.done(from, body)
 	case protocol.Settled:

@@ -22,12 +22,15 @@ const (
 	Waiting State = "waiting" // submitted; perhaps held, perhaps declined
 	Awarded State = "awarded" // given to a site that has not launched it yet
 	Running State = "running"
-	Ended   State = "ended"
-	Refused State = "refused" // instead of all the others
+	// Preempted is a job whose run its site took down to make room. It is on sale, and
+	// stays Preempted until it is awarded.
+	Preempted State = "preempted"
+	Ended     State = "ended"
+	Refused   State = "refused" // instead of all the others
 )
 
 // OnSale reports whether the coordinator may award a job in that state.
-func (s State) OnSale() bool { return s == Waiting }
+func (s State) OnSale() bool { return s == Waiting || s == Preempted }
 
 // A JobRecord is one job's history. What it points to is shared with the Book
 // and must not be changed.
@@ -119,10 +122,12 @@ type Decision struct {
 	Option   Priced // as of that round
 	Queue    bool   // it may wait at the site
 	Proof    protocol.Certificate
-	Answer   string // "accept", "decline"; "" while there is none
+	Answer   string // "accept", "decline", "preempted"; "" while there is none
 	Answered Origin
-	Declined protocol.Reason
-	Lapsed   bool // nobody answered it in time, and the job was on sale again
+	Declined protocol.Reason // why it was declined, or its run preempted
+	Lapsed   bool            // nobody answered it in time, and the job was on sale again
+
+	Preempted *protocol.Preempted // its run was taken down to make room; nil: it was not
 
 	Starts   []KnownStart // when the job was to start, as it became known
 	Released Origin       // zero: it holds, or held to the end of its job
@@ -167,9 +172,9 @@ type Run struct {
 }
 
 // Award returns the award that the job runs or ran by: the last one, if it was not
-// declined and did not lapse, and the job was not refused since; or nil.
+// declined or preempted and did not lapse, and the job was not refused since; or nil.
 func (r JobRecord) Award() *Decision {
-	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && !r.Awards[n-1].Lapsed {
+	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && r.Awards[n-1].Preempted == nil && !r.Awards[n-1].Lapsed {
 		return &r.Awards[n-1]
 	}
 	return nil
@@ -222,6 +227,9 @@ func (r *JobRecord) StateAt(t protocol.Time) (state State, site string) {
 		}
 	}
 	if a == nil || a.Released.At != 0 && a.Released.At <= t {
+		if a != nil && a.Preempted != nil {
+			return Preempted, ""
+		}
 		return Waiting, ""
 	}
 	end, paused := r.EndOf(a)

@@ -101,6 +101,30 @@ func (b *Book) lost(from Origin, m protocol.Lost) {
 	e.rec.Run, e.rec.State = nil, Waiting
 }
 
+// preempted closes a run that its site took down to make room: the job is on sale again.
+func (b *Book) preempted(from Origin, m protocol.Preempted) {
+	e := b.jobs[m.Job]
+	if e == nil || e.over() || len(e.rec.Awards) == 0 {
+		b.stray++
+		return
+	}
+	a := &e.rec.Awards[len(e.rec.Awards)-1]
+	if a.Site != from.From.Site() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.State == Ended {
+		b.stray++
+		return
+	}
+	a.Preempted, a.Answer, a.Answered, a.Declined = &m, "preempted", from, m.Why
+	a.release(from)
+	e.note(*a)
+	if r := e.rec.Run; r != nil {
+		if r.Exited == (Origin{}) {
+			r.Exited = from
+		}
+		e.rec.Lost = append(e.rec.Lost, *r)
+	}
+	e.rec.Run, e.rec.State = nil, Preempted
+}
+
 func (b *Book) done(from Origin, m protocol.Done) {
 	b.plan(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
 	e, r := b.running(from, m.Job, m.Epoch, "done")

@@ -84,7 +84,7 @@ var kinds = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Ran{}, Lost{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{}, Brought{}, Gone{},
+		Ran{}, Lost{}, Preempted{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{}, Brought{}, Gone{},
 	} {
 		byName[b.kind()] = reflect.TypeOf(b)
 	}

@@ -21,6 +21,7 @@
 //	Started  hands       -> agent        it runs
 //	Exited   hands       -> agent        it ended, and took this much energy
 //	Lost     hands       -> agent        it runs no more, by no fault of its own
+//	Preempted agent      -> coordinator  its run was taken down to make room
 //	Done     agent       -> coordinator  it ended; energy, carbon, money measured
 //	Settled  coordinator -> everybody    paid: measured against bid
 //	Standing coordinator -> a queue      who has the job you submitted; how it ended

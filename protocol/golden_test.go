@@ -79,6 +79,7 @@ var sentences = []Message{
 		Prompt: "9f86d081", Took: 320 * time.Millisecond, Tokens: 512}),
 	said(Heard{Life: 2, Rules: `{"Lease":10}`, Books: []Step{{From: "agent/oslo", Seq: 1<<40 + 3}},
 		Steps: []Step{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
+	said(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
 	said(Gone{Site: "oslo", By: "ada", Why: "flooded", End: true}),
 	said(Brought{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
 		Ended: []Past{{Job: "philly-17", At: noon, Mark: 1<<63 + 5}}, Heard: []Step{{From: "agent/oslo", Seq: 1<<40 + 3}}}),

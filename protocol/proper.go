@@ -38,6 +38,8 @@ func (m Message) Proper() bool {
 			Bill{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.possible()
 	case Meter:
 		return by("agent/") && b.Total >= 0 && b.Total <= MostEnergy && b.Idle.possible()
+	case Preempted:
+		return by("agent/") && b.Lost >= 0
 	case Launch:
 		return by("agent/") && m.To == Hands(m.From.Site())
 	case Started, Exited, Lost:

@@ -1,6 +1,7 @@
 package jobstatus
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gridbid/gridbid/history"
@@ -16,12 +17,14 @@ const (
 	Awarded  State = "awarded"  // to a site that has not answered
 	Placed   State = "placed"   // with a site, which runs it or keeps it in its queue
 	Stopping State = "stopping" // placed, and to be stopped
-	Done     State = "done"
-	Refused  State = "refused"
+	// Preempted is a job whose run its site took down to make room, until it is awarded.
+	Preempted State = "preempted"
+	Done      State = "done"
+	Refused   State = "refused"
 )
 
 // States returns all states, in the order in which a job passes through them.
-func States() []State { return []State{Waiting, Awarded, Placed, Stopping, Done, Refused} }
+func States() []State { return []State{Waiting, Awarded, Placed, Stopping, Preempted, Done, Refused} }
 
 // jobOf returns how a job stands by its record.
 func jobOf(r *history.JobRecord) Job {
@@ -33,7 +36,11 @@ func jobOf(r *history.JobRecord) Job {
 		j.award(r, &r.Awards[n-1])
 	}
 	if h := r.Hold; h != nil {
-		j.State, j.Changed = Waiting, h.Said.At
+		if j.Changed = h.Said.At; r.State == history.Preempted {
+			j.State = Preempted
+		} else {
+			j.State = Waiting
+		}
 		j.Until, j.Site, j.Start, j.Finish, j.Model = h.Until, h.Site, h.Start, 0, ""
 		j.Why, j.Note = string(h.Why.Code), h.Why.Note
 	}
@@ -65,6 +72,10 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 		if a.Declined.Code == protocol.SiteGone {
 			j.Site = ""
 		}
+		return
+	case a.Preempted != nil:
+		j.State, j.Changed = Preempted, a.Released.At
+		j.Why, j.Note = string(a.Declined.Code), cmp.Or(a.Declined.Note, string(a.Preempted.For), a.Preempted.Owner)
 		return
 	case a.Lapsed:
 		j.State, j.Changed = Waiting, a.Released.At

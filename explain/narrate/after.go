@@ -49,6 +49,8 @@ func declines(r history.JobRecord) (all []string) {
 	for _, a := range r.Awards {
 		if a.Answer == "decline" && a.Declined.Code == protocol.SiteGone {
 			all = append(all, fmt.Sprintf("It was taken from %s: %s.", format.Clean(a.Site), Because(a.Declined)))
+		} else if a.Preempted != nil {
+			all = append(all, Preemption(a))
 		} else if a.Answer == "decline" {
 			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, format.Clean(a.Site), Because(a.Declined)))
 		} else if a.Lapsed && a.Answer == "" {
@@ -56,6 +58,23 @@ func declines(r history.JobRecord) (all []string) {
 		}
 	}
 	return all
+}
+
+// Preemption says of an award whose run was preempted when and why, for whom, and what
+// work that cost.
+func Preemption(a history.Decision) string {
+	p := a.Preempted
+	s := fmt.Sprintf("At %s its run at %s was preempted: %s", clock(a.Released.At), format.Clean(a.Site), Because(p.Why))
+	switch {
+	case p.For != "":
+		s += fmt.Sprintf("; the room went to job %s", format.Clean(string(p.For)))
+	case p.Owner != "":
+		s += fmt.Sprintf("; the room went back to %s", format.Clean(p.Owner))
+	}
+	if p.Lost > 0 {
+		s += fmt.Sprintf("; %s of work are lost", format.Span(p.Lost))
+	}
+	return s + "."
 }
 
 // ran says what was measured, against what was bid: of each part, and of the last.

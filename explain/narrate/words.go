@@ -65,6 +65,10 @@ func Words(code protocol.Code) string {
 		return "it was evicted"
 	case protocol.NodeGone:
 		return "its node went away"
+	case protocol.StrongerClaim:
+		return "another job had a stronger claim to its devices"
+	case protocol.Reclaimed:
+		return "the owner of the site took the devices back"
 	case protocol.TakenOver:
 		return "another scheduler or user took its place"
 	case protocol.Unfinished:

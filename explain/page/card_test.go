@@ -57,3 +57,16 @@ func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
 		}
 	}
 }
+
+// The page counts preempted jobs where there are any.
+func TestThePageCountsPreemptedJobs(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 2: true} {
+		var b bytes.Buffer
+		if err := pages.ExecuteTemplate(&b, "now", view{Now: timeline.Instant{Preempted: n}}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "2 preempted") != want {
+			t.Errorf("%d preempted jobs: %s", n, &b)
+		}
+	}
+}

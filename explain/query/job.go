@@ -45,7 +45,9 @@ func (l *Log) held(q ask.Query, a *Answer) {
 	}
 	back := givenBack(r)
 	for _, d := range back {
-		if d.Declined.Code == protocol.SiteGone {
+		if d.Preempted != nil {
+			a.say("%s", narrate.Preemption(d))
+		} else if d.Declined.Code == protocol.SiteGone {
 			a.say("At %s it was taken from %s: %s.", format.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
 		} else {
 			a.say("At %s %s declined it: %s.", format.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
@@ -94,7 +96,7 @@ func (l *Log) where(q ask.Query, a *Answer) {
 // an operator said that the site is gone.
 func givenBack(r history.JobRecord) (all []history.Decision) {
 	for _, d := range r.Awards {
-		if d.Answer == "decline" {
+		if d.Answer == "decline" || d.Preempted != nil {
 			all = append(all, d)
 		}
 	}
@@ -105,7 +107,7 @@ func givenBack(r history.JobRecord) (all []history.Decision) {
 // say whether it had begun.
 func mayHaveRun(r history.JobRecord) bool {
 	return r.Run == nil && slices.ContainsFunc(r.Awards, func(d history.Decision) bool {
-		return d.Answer == "decline" && slices.Contains(lost, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
+		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lost, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
 	})
 }
 
@@ -287,6 +289,9 @@ func (l *Log) history(q ask.Query, a *Answer) {
 		text := name(d.Site) + " gave it back: "
 		if d.Declined.Code == protocol.SiteGone {
 			text = "taken from " + name(d.Site) + ": "
+		}
+		if d.Preempted != nil {
+			text = "preempted at " + name(d.Site) + ": "
 		}
 		all = append(all, event{d.Answered.At, text + narrate.Because(d.Declined)})
 	}

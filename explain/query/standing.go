@@ -20,7 +20,7 @@ var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeGo
 // preemption tells which jobs lost their devices, by whom and what that cost.
 func (l *Log) preemption(q ask.Query, a *Answer) {
 	on, asked := l.asking(q)
-	a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
+	l.preempted(q, a)
 	a.Table = &Table{Head: []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}}
 	n, pauses := 0, 0
 	for _, r := range l.records() {
@@ -33,7 +33,7 @@ func (l *Log) preemption(q ask.Query, a *Answer) {
 			}
 		}
 		for i, d := range r.Awards {
-			if d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code) || q.Site != "" && d.Site != q.Site || !within(q, d.Answered.At) {
+			if d.Preempted == nil && (d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code)) || q.Site != "" && d.Site != q.Site || !within(q, d.Answered.At) {
 				continue
 			}
 			n++
@@ -53,6 +53,28 @@ func (l *Log) preemption(q ask.Query, a *Answer) {
 	}
 	if pauses > 0 {
 		a.say("%s ended in a pause that the award had named.", format.Count(pauses, "run", "runs"))
+	}
+}
+
+// preempted tells of runs that were taken down to make room.
+func (l *Log) preempted(q ask.Query, a *Answer) {
+	on, asked := l.asking(q)
+	n := 0
+	for _, r := range l.records() {
+		for _, d := range r.Awards {
+			if d.Preempted == nil || asked && (r.Job.ID != on.Job.ID || r.Before != on.Before) || q.Tenant != "" && r.Job.Tenant != q.Tenant ||
+				q.Site != "" && d.Site != q.Site || !within(q, d.Released.At) {
+				continue
+			}
+			if n++; n <= mostListed {
+				a.say("Job %s: %s", name(r.Job.ID), narrate.Preemption(d))
+				a.figure(ofJob(r.Job.ID), "lost-work", d.Preempted.Lost.Milliseconds(), "ms", cite(number(d)))
+			}
+		}
+	}
+	a.figure("run", "preempted", int64(n), "count")
+	if n == 0 {
+		a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
 	}
 }
 

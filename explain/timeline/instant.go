@@ -14,6 +14,7 @@ type Instant struct {
 	At                                        protocol.Time
 	Decisions                                 int
 	Waiting, Planned, Running, Ended, Refused int // jobs
+	Preempted                                 int // jobs whose runs were taken down to make room, and that wait since
 	Late                                      int // of those that ended
 	Energy                                    protocol.Millijoules
 	Carbon                                    protocol.Milligrams // of ended jobs, and idle draw as far as it was metered
@@ -57,6 +58,8 @@ func (d *Diary) At(at protocol.Time) Instant {
 		switch state {
 		case history.Waiting:
 			now.Waiting++
+		case history.Preempted:
+			now.Preempted++
 		case history.Awarded:
 			now.Planned++
 			if there {

@@ -11,7 +11,7 @@ import (
 
 // jobLife are the message bodies that a job's life is told in. Code that tells several
 // of them apart works out, step by step, what became of a job: it folds the stream.
-var jobLife = strings.Fields("Award Hold Refuse Accept Decline Cancel Launch Started Exited Lost Done Settled")
+var jobLife = strings.Fields("Award Hold Refuse Accept Decline Cancel Launch Started Exited Lost Preempted Done Settled")
 
 // folds are the packages that may do so, each with why. All others ask history, so
 // that a new state of a job is told in one place.

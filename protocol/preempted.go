@@ -1,0 +1,23 @@
+package protocol
+
+import "time"
+
+// Preempted says that a site took a run down to make room, and that nothing of the run
+// holds devices any more. The coordinator sells the job again.
+type Preempted struct {
+	Job   JobID         `msgpack:"j"`
+	Epoch uint64        `msgpack:"e"`
+	For   JobID         `msgpack:"f,omitempty"` // the job that the room is for; "": Owner took the devices back
+	Owner string        `msgpack:"o,omitempty"` // who took them back, where For is empty
+	Why   Reason        `msgpack:"w"`
+	Lost  time.Duration `msgpack:"ls,omitempty"` // work done since the last checkpoint, at the reference clock
+}
+
+func (Preempted) kind() string   { return "preempted" }
+func (b Preempted) about() JobID { return b.Job }
+
+// Why a run is preempted.
+const (
+	StrongerClaim Code = "stronger-claim" // the job For has a stronger claim to the devices
+	Reclaimed     Code = "reclaimed"      // the owner of the site took the devices back
+)
