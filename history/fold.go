@@ -395,8 +395,12 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 	if s := b.sites[g.Site]; s != nil {
 		s.leave(from.At, b.cfg.Live)
 	}
+	why := protocol.Reason{Code: protocol.SiteGone, Note: g.By}
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]
+		if e.last != nil {
+			e.last.voidBids(e.rec.Job, g.Site, why)
+		}
 		n := len(e.rec.Awards)
 		if n == 0 || e.rec.Awards[n-1].Site != g.Site {
 			continue
@@ -407,7 +411,7 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 			continue
 		}
 		a.release(from)
-		a.Answer, a.Answered, a.Declined = "decline", from, protocol.Reason{Code: protocol.SiteGone, Note: g.By}
+		a.Answer, a.Answered, a.Declined = "decline", from, why
 		e.note(*a)
 		e.leave(from, protocol.SiteGone)
 		e.rec.State = Waiting

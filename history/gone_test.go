@@ -57,3 +57,25 @@ func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {
 		}
 	}
 }
+
+// A site that bid is declared gone before the round is decided. Its bid counts for
+// nothing, and the round says why.
+func TestBidsOfASiteThatIsGoneAreVoid(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo", "lyon")
+	j := job("a")
+	s.submit(j)
+	s.call(1, j)
+	s.offer("oslo", 1, menu("a", option(0, 1, 1)))
+	s.offer("lyon", 1, menu("a", option(0, 9, 9)))
+	s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	s.award("lyon", 1, j, option(0, 9, 9))
+	r, _ := s.book(Config{}).Job("a")
+	h := r.Hearings[0]
+	if a := h.Answers[1]; a.Site != "oslo" || len(a.Options) != 0 || a.Why != (protocol.Reason{Code: protocol.SiteGone, Note: "ada"}) {
+		t.Errorf("oslo's answer is %+v", a)
+	}
+	if h.Line.Options != 1 || h.Line.BestSite != "lyon" {
+		t.Errorf("the round has %+v", h.Line)
+	}
+}

@@ -42,6 +42,7 @@ type heard struct {
 	said Origin
 	menu protocol.Menu
 	late bool
+	void *protocol.Reason // its site was declared gone before the round was decided; nil: it was not
 }
 
 func (c *call) record() RoundRecord {
@@ -87,10 +88,32 @@ func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
 // add takes in a site's menu, and the best option if it came in time.
 func (h *hearing) add(j protocol.Job, from Origin, menu protocol.Menu, late bool) {
 	site := from.From.Site()
-	h.heard = append(h.heard, heard{site, from, menu, late})
-	if late {
+	h.heard = append(h.heard, heard{site: site, said: from, menu: menu, late: late})
+	if !late {
+		h.count(j, site, menu)
+	}
+}
+
+// voidBids notes that the bids of a site count for nothing any more: it was declared
+// gone before the round was decided.
+func (h *hearing) voidBids(j protocol.Job, site string, why protocol.Reason) {
+	if h.decision.Kind != "" {
 		return
 	}
+	h.best, h.line.Best, h.line.BestSite, h.line.Options = Priced{}, 0, "", 0
+	for i := range h.heard {
+		x := &h.heard[i]
+		if x.site == site {
+			x.void = &why
+		}
+		if !x.late && x.void == nil {
+			h.count(j, x.site, x.menu)
+		}
+	}
+}
+
+// count takes in the options of a menu that came in time.
+func (h *hearing) count(j protocol.Job, site string, menu protocol.Menu) {
 	for _, o := range menu.Options {
 		p := h.call.price(j, site, o)
 		if h.line.Options == 0 || better(p, site, h.best, h.line.BestSite) {
@@ -137,6 +160,10 @@ func (h *hearing) answer(j protocol.Job, site string) Answer {
 	a := Answer{Site: site}
 	for _, x := range h.heard {
 		if x.site != site {
+			continue
+		}
+		if x.void != nil {
+			a = Answer{Site: site, Said: x.said, Late: x.late, Why: *x.void}
 			continue
 		}
 		a = Answer{Site: site, Said: x.said, Late: x.late, Why: x.menu.Why, Expect: x.menu.Expect}

@@ -44,7 +44,7 @@ func TestASiteThatIsGoneHasNothing(t *testing.T) {
 	s.offer("lyon", 2, "train-1", protocol.NoRoom)
 	s.now = s.now.Add(time.Minute)
 	s.hello("lyon")
-	holds(t, s.log(), "silent agents", "None: all sites answered the last round", "not answered by oslo")
+	holds(t, s.log(), "silent agents", "All other sites answered the last round", "not answered by oslo")
 	s.hello("oslo")
 	l = s.log()
 	holds(t, l, "is oslo down", "The record ends at", "come back")

@@ -95,6 +95,7 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 		}
 	}
 	a.figure("run", "rounds", int64(rounds), "count")
+	l.sayOutages(q, a)
 	l.lastRound(q, a)
 	switch {
 	case rounds == 0:
@@ -116,6 +117,14 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 // open reports whether a round may still be answered where the record ends.
 func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last() && r.Awards+r.Holds == 0 }
 
+// allAnswered says that no site was silent: of those that were there, if one was gone.
+func (l *Log) allAnswered(q ask.Query) string {
+	if len(l.outagesIn(q)) > 0 {
+		return "All other sites answered"
+	}
+	return "None: all sites answered"
+}
+
 // lastRound says who did not answer the newest round of a window.
 func (l *Log) lastRound(q ask.Query, a *Answer) {
 	for _, r := range slices.Backward(l.book.Rounds()) {
@@ -124,7 +133,7 @@ func (l *Log) lastRound(q ask.Query, a *Answer) {
 		}
 		a.figure("run", "last-round", int64(r.Called.At), "instant")
 		if len(r.Silent) == 0 {
-			a.say("None: all sites answered the last round, called at %s.", format.Clock(r.Called.At))
+			a.say("%s the last round, called at %s.", l.allAnswered(q), format.Clock(r.Called.At))
 			return
 		}
 		var names []string

@@ -36,7 +36,7 @@ func init() {
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
 		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,
 		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog, "no-rule": (*Log).ruleByID,
-		"jobs": (*Log).count, "summary": (*Log).summary,
+		"jobs": (*Log).count, "summary": (*Log).summary, "outages": (*Log).outages, "pauses": (*Log).pauses,
 	}
 }
 
