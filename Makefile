@@ -89,7 +89,7 @@ fuzz:
 		done; \
 	done
 
-## stories: tell again what tests hold word for word; read the diff before you commit
+## stories: rewrite the golden files of stories, pages and the plan; read the diff before you commit
 .PHONY: stories
 stories:
 	$(GO) test ./explain/narrate ./scenarios/report ./internal/arch -update

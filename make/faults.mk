@@ -13,6 +13,6 @@ CHAOS ?= 60s
 sim:
 	$(GO) test ./lab/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for $(SIM) -timeout 30m -v
 
-## chaos: run a federation in processes of its own, kill, stop and cut them off for CHAOS, and count what came of each job
+## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:
 	$(GO) test ./lab/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v

@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -114,6 +115,49 @@ func TestPlantedWorkflowFaultsAreFound(t *testing.T) {
 		faults := strings.Join(findWorkflowFaults([]byte(strings.Replace(string(text), plant.old, plant.new, 1)), goVersion), "\n")
 		if plant.want == "" && faults != "" || !strings.Contains(faults, plant.want) {
 			t.Errorf("%q for %q: found %q, want %q", plant.new, plant.old, faults, plant.want)
+		}
+	}
+}
+
+var (
+	makeStep   = regexp.MustCompile(`(?m)^\s*step make ([a-z-]+)`)
+	makeTarget = regexp.MustCompile(`(?m)^## (test-[a-z]+|lint|staticcheck|race|sim|chaos|fuzz|real|slow|test):`)
+)
+
+// What proves something has a tier: a target that neither tier runs is run by nothing.
+func TestEachTargetThatProvesSomethingHasATier(t *testing.T) {
+	script, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../make/*.mk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTier, described := map[string]bool{}, map[string]bool{}
+	for _, m := range makeStep.FindAllStringSubmatch(string(script), -1) {
+		inTier[m[1]] = true
+	}
+	for _, file := range append(files, "../../Makefile") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makeTarget.FindAllStringSubmatch(string(text), -1) {
+			described[m[1]] = true
+		}
+	}
+	if len(described) < 10 {
+		t.Errorf("the makefiles describe %d targets that prove something; want ten at least", len(described))
+	}
+	for name := range described {
+		if !inTier[name] && name != "test-gpu" { // CI has no GPU
+			t.Errorf("no tier of .ci/run runs make %s", name)
+		}
+	}
+	for name := range inTier {
+		if !described[name] && name != "bench-explain" {
+			t.Errorf(".ci/run runs make %s, which no makefile describes", name)
 		}
 	}
 }
