@@ -1,9 +1,10 @@
-// Package membus is a hub within one process.
+// Package membus is a bus within one process.
 //
-// It hands over what was said as it is, without encoding it. So nobody may
-// change what he heard, nor what he said: a message is a fact.
+// It passes messages on without encoding them, so senders and receivers must not
+// change a message.
 //
-// Inboxes are unbounded: a slow listener delays nobody, and a port never fails.
+// Inboxes are unbounded: a slow receiver delays no other party, and a connection
+// never fails. Package bus/natsbus is the bus between processes.
 package membus
 
 import (
@@ -40,18 +41,18 @@ func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
 	return p, nil
 }
 
-// outbound messages wait in the channel, so that one wake-up serves many.
+// outbound is the buffer of a party's channel, so that one wake-up serves many messages.
 const outbound = 64
 
 type port struct {
 	hub    *Hub
 	who    protocol.Party
 	heard  chan protocol.Message
-	forget func() bool // of ctx
+	forget func() bool // stops the callback on the end of ctx
 
 	mu   sync.Mutex
 	mail []protocol.Message
-	some chan struct{} // holds one when there is mail
+	some chan struct{} // has an element when there is mail
 
 	once sync.Once
 	shut chan struct{} // closed by Close
@@ -65,7 +66,7 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 	if err := bus.CheckSay(p.who, ms); err != nil {
 		return err
 	}
-	// One lock for the whole hub, so that order holds across listeners too.
+	// One lock for the whole bus, so that all receivers get messages in the same order.
 	p.hub.mu.Lock()
 	defer p.hub.mu.Unlock()
 	select {
@@ -99,7 +100,7 @@ func (p *port) put(ms []protocol.Message) {
 // Heard implements [bus.Port].
 func (p *port) Heard() <-chan protocol.Message { return p.heard }
 
-// deliver moves mail into heard until the port is closed.
+// deliver moves mail to heard until the connection is closed.
 func (p *port) deliver() {
 	defer close(p.heard)
 	var batch []protocol.Message
@@ -119,7 +120,7 @@ func (p *port) deliver() {
 			case p.heard <- m:
 			}
 		}
-		clear(batch) // let go of what was heard
+		clear(batch) // release the messages for the garbage collector
 	}
 }
 

@@ -11,7 +11,7 @@ const (
 	linkSize = 8
 )
 
-// A chain sums up all frames until now.
+// A chain is a running hash of all frames so far.
 type chain struct {
 	sum  [sha256.Size]byte
 	hash hash.Hash
@@ -21,7 +21,7 @@ func newChain() chain {
 	return chain{sum: sha256.Sum256([]byte(magic)), hash: sha256.New()}
 }
 
-// add takes in a frame, and returns the link that closes it.
+// add hashes a frame into the chain, and returns the link that follows it in the file.
 func (c *chain) add(length, body []byte) []byte {
 	c.hash.Reset()
 	c.hash.Write(c.sum[:])

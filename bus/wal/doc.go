@@ -1,31 +1,32 @@
-// Package wal keeps what was said in a run, in the order it was said, in a
-// file that shows if it was touched.
+// Package wal writes messages in order to a file that shows whether it was
+// changed: the ledger of a run ([Writer], [Reader]), and the write-ahead log of an
+// agent's events ([Lives]). Package bus/eventlog stores a coordinator's events.
 //
 // # The file
 //
 //	gridbid journal 1\n    the 1 is the version of this format
 //	frame of the header    a JSON object of strings: scenario, seed, policy, ...
-//	frame of each message  as it travels; see package protocol
+//	frame of each message  as on the wire; see package protocol
 //	end                    a zero, the number of messages, 32 bytes of chain
 //
 // A frame is its length (an unsigned varint, never zero), that many bytes, and
-// 8 bytes of chain. The chain begins as the SHA-256 of the first line, and
-// after each frame becomes the SHA-256 of what it was and of the frame's length
-// and bytes; its first 8 bytes are written. So a byte that changed, is missing,
-// was added or changed places breaks the chain, and the frame where it broke is
-// known by its offset. There is one link per frame, not per block, because the
-// frame is what a reader is told about, and they cost little: offers, which are
-// most of a file, take thousands of bytes. 8 bytes find every accident; who
-// would forge a file can compute the chain as we do, and must be held to the 32
-// bytes at its end, which the writer's Digest returns to be kept elsewhere.
+// 8 bytes of chain. The chain begins as the SHA-256 of the first line. After each
+// frame it becomes the SHA-256 of its old value and of the frame's length and
+// bytes; the file has its first 8 bytes. So a byte that was changed, removed,
+// added or moved breaks the chain, and the reader reports the offset of the frame
+// where it broke. There is a link after each frame, not each block, so that the
+// reader can name the frame; they cost little, since bids, which are most of a
+// file, take thousands of bytes. 8 bytes detect every accident. Someone who
+// forges a file can compute the chain too; against that, compare the 32 bytes at
+// its end with the writer's Digest, stored elsewhere.
 //
-// A file without an end is torn: its run was cut off, and what is whole before
-// that is good. So is one that ends in zeros: power may fail between the moment
-// that a file grows and the one that it is written.
+// A file without an end is torn: its run was interrupted, and all complete frames
+// are valid. So is one that ends in zeros: power can fail after a file has grown
+// and before its data is written.
 //
-// The same messages and header give the same bytes: there is no time of writing in
-// the file, and nothing is compressed. Compression would tear a block off a torn
-// file, not a frame, and gzip makes offers only 2.4 times smaller at several times
-// the cost of writing them; gzip -n serves those who keep many, and gives the same
-// bytes too.
+// The same messages and header give the same bytes: the file holds no time of
+// writing and is not compressed. With compression a torn file would lose a block
+// instead of a frame, and gzip makes bids only 2.4 times smaller at several times
+// the cost of writing them. To archive many files use gzip -n, which is
+// deterministic too.
 package wal

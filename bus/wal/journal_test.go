@@ -154,10 +154,10 @@ func TestAnyChangeIsFound(t *testing.T) {
 		}
 		got, err := read(bad)
 		if err == nil {
-			t.Fatalf("nobody noticed")
+			t.Fatalf("the reader did not notice the change")
 		}
 		if len(got) > len(want) || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
-			t.Fatalf("read %d messages that nobody said", len(got))
+			t.Fatalf("read %d messages that were never written", len(got))
 		}
 	})
 }
@@ -186,18 +186,18 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a byte of the second message", change(frame + size + 20), 1, "damaged at byte ", ErrDamaged},
 		{"a byte of a link", change(frame + size - 1), 0, "does not fit the chain", ErrDamaged},
 		{"two messages swapped", swap, 0, "does not fit the chain", ErrDamaged},
-		{"the end's count", change(len(data) - 33), 3, "3 messages at an end that counts 2", ErrDamaged},
+		{"the end's count", change(len(data) - 33), 3, "3 messages, but the end says 2", ErrDamaged},
 		{"the end's chain", change(len(data) - 1), 3, "the end does not fit", ErrDamaged},
 		{"bytes after the end", append(bytes.Clone(data), 0), 3, "bytes after the end", ErrDamaged},
 		{"an endless length", append(bytes.Clone(data[:frame]), bytes.Repeat([]byte{0xff}, 20)...), 0, "the limit is", ErrDamaged},
 		{"no end", data[:len(data)-34], 3, "torn at byte ", ErrTorn},
 		{"half an end", data[:len(data)-9], 3, "torn at byte ", ErrTorn},
-		{"half a message", data[:frame+size+9], 1, "the 1 messages before are good", ErrTorn},
+		{"half a message", data[:frame+size+9], 1, "the 1 messages before are valid", ErrTorn},
 		{"half a header", data[:len(magic)+9], 0, "torn at byte ", ErrTorn},
 		{"half a line", data[:5], 0, "torn at byte ", ErrTorn},
-		{"another file", []byte("PK\x03\x04 and so on"), 0, "not a journal", nil},
-		{"an empty file", nil, 0, "not a journal", nil},
-		{"a newer format", append([]byte("gridbid journal 2\n"), data[len(magic):]...), 0, "as new", nil},
+		{"another file", []byte("PK\x03\x04 and so on"), 0, "not a ledger", nil},
+		{"an empty file", nil, 0, "not a ledger", nil},
+		{"a newer format", append([]byte("gridbid journal 2\n"), data[len(magic):]...), 0, "of the version that wrote it", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := read(tc.data)
@@ -274,10 +274,10 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Whatever passes is a journal: written again, it holds the same.
+		// A file that is read without an error can be written anew with the same content.
 		again, _ := write(t, r.Header(), ms)
 		if got, err := read(again); err != nil || !reflect.DeepEqual(got, ms) {
-			t.Fatalf("written again, it reads %v", err)
+			t.Fatalf("written anew, it reads %v", err)
 		}
 	})
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Lives keep the facts of a party that is begun anew again and again, in a
-// folder: one journal for each life, which begins with what is still needed of
-// the one before. One that has become long is written anew without what nobody
-// needs any more, so that it does not grow with the age of a life. Only one
-// process at a time may hold a folder.
+// Lives is the write-ahead log of a party that restarts often: a folder with one
+// file for each incarnation. A file begins with the events of the previous
+// incarnation that are still needed. A file that has grown long is rewritten
+// without the events that are not needed any more, so its size does not depend
+// on the age of the party. One process at a time may hold a folder.
 type Lives struct {
 	dir  string
 	lock *os.File
@@ -27,24 +27,25 @@ type Lives struct {
 	file *os.File
 
 	needed func(protocol.Message) bool
-	full   int64 // bytes at which facts that nobody needs are left out
+	full   int64 // size in bytes at which the file is rewritten
 }
 
-// small is how long a journal may always get, in bytes.
+// small is the size in bytes below which a file is never rewritten.
 const small = 8 << 20
 
 const (
 	lifeExt  = ".facts"
-	nextExt  = ".new" // behind lifeExt: it does not count yet
+	nextExt  = ".new" // after lifeExt: a file that is being written and does not count yet
 	lockName = "lock"
 )
 
-// Begin opens the folder, and makes it if it is not there. It hands the facts of
-// the last life to restore, in order; then begins a new life with those of them
-// that are needed; needed is asked again within Append. A fact that was torn off by a crash was never acted on.
+// Begin opens the folder, and makes it if it is missing. It passes the events of
+// the last incarnation to restore, in order, and then begins a new incarnation
+// with those of them for which needed is true. Append calls needed too. An event
+// that a crash tore off is dropped: the party has not acted on it.
 func Begin(dir string, restore func(protocol.Message) error, needed func(protocol.Message) bool) (*Lives, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		return nil, fmt.Errorf("wal: %w", err)
 	}
 	l := &Lives{dir: dir}
 	var err error
@@ -84,8 +85,8 @@ func (l *Lives) begin(restore func(protocol.Message) error) error {
 	return l.sweep()
 }
 
-// sweep removes the journals of earlier lives, and what a crash left of one that
-// was being written: they are only in the way.
+// sweep removes the files of earlier incarnations, and unfinished ones that a
+// crash left. It ignores errors, since such files do no harm.
 func (l *Lives) sweep() error {
 	return l.files(func(name string, _ uint32) {
 		if name != filepath.Base(l.path(l.life)) {
@@ -94,19 +95,19 @@ func (l *Lives) sweep() error {
 	})
 }
 
-// write writes the journal of this life anew, with those facts that are needed.
-// It takes the place of the old one whole or not at all.
+// write atomically rewrites the file of this incarnation with those of facts that
+// are needed.
 func (l *Lives) write(facts []protocol.Message) error {
 	next := l.path(l.life) + nextExt
-	_ = os.Remove(next) // of one that did not come to be
+	_ = os.Remove(next) // left by a crash; there may be none
 	file, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	old := l.file
 	l.file = file
 	if old != nil {
-		_ = old.Close() // all of it is on the disk
+		_ = old.Close() // all of it was synced
 	}
 	if l.out, err = NewWriter(l.file, next, map[string]string{"life": fmt.Sprint(l.life)}); err != nil {
 		return err
@@ -122,16 +123,16 @@ func (l *Lives) write(facts []protocol.Message) error {
 		return err
 	}
 	if err := os.Rename(next, l.path(l.life)); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	return nil
 }
 
-// tidy leaves out what nobody needs any more, when the journal has become long.
+// tidy rewrites a long file without the events that are not needed any more.
 func (l *Lives) tidy() error {
 	is, err := l.file.Stat()
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	if is.Size() < l.full {
 		return nil
@@ -147,14 +148,14 @@ func (l *Lives) tidy() error {
 		return err
 	}
 	if is, err = l.file.Stat(); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	l.full = max(small, 4*is.Size())
 	return nil
 }
 
-// Facts returns what the last life in a folder has written down until now, for
-// whoever only looks: a process may be living it.
+// Facts returns the events of the last incarnation in a folder so far. It takes no
+// lock: a process may be writing there.
 func Facts(dir string) ([]protocol.Message, error) {
 	l := Lives{dir: dir}
 	last, err := l.last()
@@ -162,15 +163,15 @@ func Facts(dir string) ([]protocol.Message, error) {
 		return nil, err
 	}
 	if last == 0 {
-		return nil, fmt.Errorf("journal: %s holds no life", dir)
+		return nil, fmt.Errorf("wal: %s has no event file", dir)
 	}
 	return readAll(l.path(last))
 }
 
-// Life returns which life this is: see protocol.NextLife.
+// Life returns the number of this incarnation: see protocol.NextLife.
 func (l *Lives) Life() uint32 { return l.life }
 
-// Append writes facts down. When it returns nil they are on the disk.
+// Append writes events. When it returns nil they are on the disk.
 func (l *Lives) Append(ms []protocol.Message) error {
 	for _, m := range ms {
 		if err := l.out.Append(m); err != nil {
@@ -188,13 +189,13 @@ func (l *Lives) sync() error {
 		return err
 	}
 	if err := l.file.Sync(); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	return nil
 }
 
-// Close lets go of the folder. The journal has no end: it goes on in the next
-// life.
+// Close closes the file and releases the folder. The file gets no end: the next
+// incarnation continues from it.
 func (l *Lives) Close() error {
 	var err error
 	if l.file != nil {
@@ -207,7 +208,7 @@ func (l *Lives) path(life uint32) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%08d%s", life, lifeExt))
 }
 
-// last returns the highest life of which there is a journal, or 0.
+// last returns the highest incarnation that has a file, or 0.
 func (l *Lives) last() (last uint32, err error) {
 	err = l.files(func(name string, life uint32) {
 		if !strings.HasSuffix(name, nextExt) {
@@ -217,11 +218,11 @@ func (l *Lives) last() (last uint32, err error) {
 	return last, err
 }
 
-// files tells of each file of ours in the folder, and of which life it is.
+// files calls tell for each of our files in the folder, with its incarnation.
 func (l *Lives) files(tell func(name string, life uint32)) error {
 	files, err := os.ReadDir(l.dir)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	for _, f := range files {
 		number, ours := strings.CutSuffix(strings.TrimSuffix(f.Name(), nextExt), lifeExt)
@@ -232,7 +233,8 @@ func (l *Lives) files(tell func(name string, life uint32)) error {
 	return nil
 }
 
-// readAll reads a journal up to where a crash tore it.
+// readAll reads a file up to its end or to where a crash tore it. It skips kinds
+// of messages that this version does not know.
 func readAll(path string) (facts []protocol.Message, err error) {
 	r, err := Open(path)
 	if err != nil {
@@ -252,10 +254,10 @@ func readAll(path string) (facts []protocol.Message, err error) {
 	}
 }
 
-// settle has the disk keep which journals there are.
+// settle flushes the folder's names to the disk, so that a rename survives a crash.
 func (l *Lives) settle() error {
 	if err := atomicfile.Settle(l.dir); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("wal: %w", err)
 	}
 	return nil
 }

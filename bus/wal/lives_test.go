@@ -47,7 +47,7 @@ func TestALifeBeginsWithTheFactsOfTheLast(t *testing.T) {
 	_ = second.Close()
 	third, facts := begin(t, dir, all)
 	if !reflect.DeepEqual(facts, ms[7:]) || third.Life() <= second.Life() {
-		t.Errorf("life %d begins with %v; want what is still needed", third.Life(), facts)
+		t.Errorf("incarnation %d begins with %v; want the events still needed", third.Life(), facts)
 	}
 }
 
@@ -120,8 +120,8 @@ func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 	}
 }
 
-// Where a folder is lost, or an older copy of it is put back, what is said next has
-// higher numbers than all that was said before: listeners take lower ones for old.
+// Where a folder is lost, or an older copy of it is restored, the next messages have
+// higher numbers than all sent before: receivers drop lower ones as duplicates.
 func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, said := filepath.Join(t.TempDir(), "agent"), uint64(0)
@@ -129,7 +129,7 @@ func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
 			for range 5 { // within a second
 				l, _ := begin(t, dir, all)
 				if first := protocol.Lives(uint64(l.Life()), 1); first <= said {
-					t.Fatalf("life %d begins with number %d; %d was said before", l.Life(), first, said)
+					t.Fatalf("incarnation %d begins with number %d; %d was sent before", l.Life(), first, said)
 				}
 				said = protocol.Lives(uint64(l.Life()), 1_000_000)
 				_ = l.Close()
@@ -151,7 +151,7 @@ func TestAFolderIsHeldByOne(t *testing.T) {
 	}
 }
 
-// A long life's journal is written anew without what nobody needs: it does not
+// The file of a long incarnation is rewritten without unneeded events: it does not
 // grow with the facts that were written, and the next life reads what is needed,
 // in order.
 func TestALongLifesJournalDoesNotGrow(t *testing.T) {

@@ -13,26 +13,26 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Two ways in which a journal is not whole. What was read before either is good.
+// Two ways in which a file is incomplete. What was read before either is valid.
 var (
-	// ErrTorn is a file that stops before its end: the run was cut off.
+	// ErrTorn reports a file without an end: the run was interrupted.
 	ErrTorn = errors.New("torn")
-	// ErrDamaged is a file that is not as it was written.
+	// ErrDamaged reports a file that was changed after it was written.
 	ErrDamaged = errors.New("damaged")
 )
 
-// A Reader reads a journal from its beginning. It is for one goroutine.
+// A Reader reads a file from its beginning. It serves one goroutine.
 type Reader struct {
 	header map[string]string
 	name   string
-	file   io.Closer // nil: not ours
+	file   io.Closer // nil: the caller closes it
 	in     *bufio.Reader
 	at     int64 // bytes read
 	chain  chain
 	count  uint64
 	length []byte
 	body   bytes.Buffer
-	over   error // what every further Read returns
+	over   error // returned by every further Read
 }
 
 // Open reads the header of the journal at path. The error is a *protocol.VersionError
@@ -40,7 +40,7 @@ type Reader struct {
 func Open(path string) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		return nil, fmt.Errorf("wal: %w", err)
 	}
 	r, err := NewReader(file, path)
 	if err != nil {
@@ -50,21 +50,21 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads the header of the journal in in, which errors call name.
+// NewReader reads the header of in; errors refer to it by name.
 func NewReader(in io.Reader, name string) (*Reader, error) {
 	r := &Reader{name: name, in: bufio.NewReaderSize(in, 1<<16), chain: newChain()}
 	line := make([]byte, len(magic))
 	n, err := io.ReadFull(r.in, line)
 	r.at = int64(n)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, r.torn(0, err) // it is not known what it is
+		return nil, r.torn(0, err) // a read error: the format is still unknown
 	}
 	if text := string(line[:n]); text != magic[:n] || n == 0 {
 		const kin = len("gridbid journal ")
 		if n > kin && text[:kin] == magic[:kin] {
-			return nil, fmt.Errorf("journal: %s: format %q is not %q, which this program reads: use one that is as new", name, text, magic)
+			return nil, fmt.Errorf("wal: %s: format %q, want %q: use a gridbid of the version that wrote it", name, text, magic)
 		}
-		return nil, fmt.Errorf("journal: %s: not a journal: it does not begin with %q", name, magic)
+		return nil, fmt.Errorf("wal: %s: not a ledger or event file: it does not begin with %q", name, magic)
 	}
 	if err != nil {
 		return nil, r.torn(0, err)
@@ -77,7 +77,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &r.header); err != nil {
-		return nil, fmt.Errorf("journal: %s: header: %w", name, err)
+		return nil, fmt.Errorf("wal: %s: header: %w", name, err)
 	}
 	if err := protocol.CheckVersion(r.header["protocol"]); err != nil {
 		return nil, fmt.Errorf("journal: %s: %w", name, err)
@@ -85,13 +85,14 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	return r, nil
 }
 
-// Header returns what the journal is about. It is the reader's own.
+// Header returns the file's header: what is needed to repeat the run. The caller
+// must not change it.
 func (r *Reader) Header() map[string]string { return r.header }
 
-// Read returns the next message, or io.EOF after the last one of a whole
-// journal. An error for which errors.As finds a *protocol.UnknownKindError is
-// about one message of a newer writer, and reading goes on after it; any other
-// is the end: ErrTorn, ErrDamaged, or what the file system says.
+// Read returns the next message, or io.EOF after the last one of a complete file.
+// If errors.As finds a *protocol.UnknownKindError, the error is about one message
+// of a newer writer, and Read may be called for the next. Any other error is
+// final: ErrTorn, ErrDamaged, or an error of the file system.
 func (r *Reader) Read() (protocol.Message, error) {
 	if r.over != nil {
 		return protocol.Message{}, r.over
@@ -108,7 +109,7 @@ func (r *Reader) Read() (protocol.Message, error) {
 	r.count++
 	m, err := protocol.Decode(body)
 	if err != nil {
-		err = fmt.Errorf("journal: %s: byte %d: message %d: %w", r.name, from, r.count, err)
+		err = fmt.Errorf("wal: %s: byte %d: message %d: %w", r.name, from, r.count, err)
 		if !errors.As(err, new(*protocol.UnknownKindError)) {
 			r.over = err
 		}
@@ -116,8 +117,8 @@ func (r *Reader) Read() (protocol.Message, error) {
 	return m, err
 }
 
-// frame returns the bytes of the next frame, which hold until the next call, or
-// none if the end is here.
+// frame returns the bytes of the next frame, valid until the next call, or none if
+// the end follows.
 func (r *Reader) frame(limit uint64) ([]byte, error) {
 	from := r.at
 	size, err := r.uvarint()
@@ -125,12 +126,12 @@ func (r *Reader) frame(limit uint64) ([]byte, error) {
 		return nil, r.torn(from, err)
 	}
 	if size > limit {
-		return nil, r.damaged(from, fmt.Sprintf("a length of %d; the limit is %d", size, limit))
+		return nil, r.damaged(from, fmt.Sprintf("a frame of %d bytes; the limit is %d", size, limit))
 	}
 	if size == 0 {
 		return nil, nil
 	}
-	r.body.Reset() // it grows with what comes, not with what size claims
+	r.body.Reset() // it grows with the data that arrives, not with the size that a hostile file claims
 	n, err := io.CopyN(&r.body, r.in, int64(size)+linkSize)
 	r.at += n
 	if err != nil {
@@ -146,7 +147,7 @@ func (r *Reader) frame(limit uint64) ([]byte, error) {
 	return body, nil
 }
 
-// uvarint reads a number, whose bytes it leaves in r.length.
+// uvarint reads a number and stores its bytes in r.length, for the chain.
 func (r *Reader) uvarint() (uint64, error) {
 	r.length = r.length[:0]
 	for {
@@ -159,15 +160,15 @@ func (r *Reader) uvarint() (uint64, error) {
 		if c < 0x80 || len(r.length) == binary.MaxVarintLen64 {
 			n, size := binary.Uvarint(r.length)
 			if size <= 0 {
-				n = 1<<64 - 1 // over every limit
+				n = 1<<64 - 1 // overflow: above every limit
 			}
 			return n, nil
 		}
 	}
 }
 
-// end reads the end of the journal, whose zero was read at from, and returns
-// io.EOF if it is as it should be.
+// end checks the end of the file, whose zero was read at from, and returns io.EOF
+// if it is valid.
 func (r *Reader) end(from int64) error {
 	count, err := r.uvarint()
 	if err != nil {
@@ -182,7 +183,7 @@ func (r *Reader) end(from int64) error {
 	case count == 0 && sum == [len(sum)]byte{} && r.blank():
 		return r.torn(from, io.ErrUnexpectedEOF)
 	case count != r.count:
-		return r.damaged(from, fmt.Sprintf("%d messages at an end that counts %d", r.count, count))
+		return r.damaged(from, fmt.Sprintf("%d messages, but the end says %d", r.count, count))
 	case sum != r.chain.sum:
 		return r.damaged(from, "the end does not fit the chain")
 	}
@@ -192,8 +193,8 @@ func (r *Reader) end(from int64) error {
 	return io.EOF
 }
 
-// blank reports whether nothing but zeros follows: room that a file was given, and
-// that was not written yet when the power failed.
+// blank reports whether only zeros follow: space that the file system had
+// allocated but not written when the power failed.
 func (r *Reader) blank() bool {
 	for {
 		if c, err := r.in.ReadByte(); err != nil || c != 0 {
@@ -204,14 +205,14 @@ func (r *Reader) blank() bool {
 
 func (r *Reader) torn(from int64, err error) error {
 	if err != io.EOF && err != io.ErrUnexpectedEOF {
-		return fmt.Errorf("journal: %s: byte %d: %w", r.name, r.at, err)
+		return fmt.Errorf("wal: %s: byte %d: %w", r.name, r.at, err)
 	}
-	return fmt.Errorf("journal: %s: %w at byte %d, in what begins at byte %d: the run was cut off, or the file was; the %d messages before are good: use them, or repeat the run",
+	return fmt.Errorf("wal: %s: %w at byte %d, in what begins at byte %d: the run or the copy was interrupted; the %d messages before are valid: use them, or repeat the run",
 		r.name, ErrTorn, r.at, from, r.count)
 }
 
 func (r *Reader) damaged(from int64, what string) error {
-	return fmt.Errorf("journal: %s: %w at byte %d: %s; the %d messages before are good: fetch the file again, or repeat the run",
+	return fmt.Errorf("wal: %s: %w at byte %d: %s; the %d messages before are valid: copy the file once more, or repeat the run",
 		r.name, ErrDamaged, from, what, r.count)
 }
 

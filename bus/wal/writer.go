@@ -12,11 +12,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Writer appends messages. It is for one goroutine. After an error it writes
-// no more, and every call returns that error.
+// A Writer appends messages to a file. It serves one goroutine. After an error it
+// writes nothing more, and every call returns that error.
 type Writer struct {
 	name   string
-	file   io.Closer // nil: not ours
+	file   io.Closer // nil: the caller closes it
 	out    *bufio.Writer
 	chain  chain
 	count  uint64
@@ -26,17 +26,16 @@ type Writer struct {
 	closed bool
 }
 
-// Create begins a new journal at path. It refuses a file that is there already:
-// a journal is never written over. Whoever reads the header finds in it what he
-// needs to repeat the run; put no time or host in it, so that a run repeated
-// has the same bytes.
+// Create begins a new file at path. It refuses an existing file, so that no file is
+// overwritten. The header must hold what is needed to repeat the run; put no time
+// and no host name in it, so that a repeated run has the same bytes.
 func Create(path string, header map[string]string) (*Writer, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("journal: %w: name another file, or remove that one", err)
+		return nil, fmt.Errorf("wal: %w: give another name, or remove that file", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		return nil, fmt.Errorf("wal: %w", err)
 	}
 	w, err := NewWriter(file, path, header)
 	if err != nil {
@@ -46,7 +45,7 @@ func Create(path string, header map[string]string) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter begins a journal on out, which errors call name.
+// NewWriter begins a file on out; errors refer to it by name.
 func NewWriter(out io.Writer, name string, header map[string]string) (*Writer, error) {
 	w := &Writer{name: name, out: bufio.NewWriterSize(out, 1<<16), chain: newChain()}
 	if header == nil {
@@ -54,30 +53,30 @@ func NewWriter(out io.Writer, name string, header map[string]string) (*Writer, e
 	}
 	text, err := json.Marshal(header) // sorts the keys
 	if err != nil {
-		return nil, fmt.Errorf("journal: %s: header: %w", name, err)
+		return nil, fmt.Errorf("wal: %s: header: %w", name, err)
 	}
 	if len(text) > maxHeader {
-		return nil, fmt.Errorf("journal: %s: header of %d bytes; the limit is %d", name, len(text), maxHeader)
+		return nil, fmt.Errorf("wal: %s: header of %d bytes; the limit is %d", name, len(text), maxHeader)
 	}
 	w.write([]byte(magic))
 	w.frame(text)
 	return w, w.err
 }
 
-// maxHeader is the most bytes of a header.
+// maxHeader is the largest size of a header in bytes.
 const maxHeader = 1 << 20
 
-// Append adds m at the end.
+// Append writes m at the end. It may stay in a buffer: see Flush.
 func (w *Writer) Append(m protocol.Message) error {
 	if w.err != nil {
 		return w.err
 	}
 	if w.closed {
-		return fmt.Errorf("journal: %s: append after close", w.name)
+		return fmt.Errorf("wal: %s: append after close", w.name)
 	}
 	body, err := protocol.AppendEncode(w.body[:0], m)
 	if err != nil {
-		return fmt.Errorf("journal: %s: message %d: %w", w.name, w.count+1, err)
+		return fmt.Errorf("wal: %s: message %d: %w", w.name, w.count+1, err)
 	}
 	w.body = body
 	w.frame(body)
@@ -98,23 +97,23 @@ func (w *Writer) write(b []byte) {
 		return
 	}
 	if _, err := w.out.Write(b); err != nil {
-		w.err = fmt.Errorf("journal: %s: %w; the file is torn after about %d messages", w.name, err, w.count)
+		w.err = fmt.Errorf("wal: %s: %w; the file is torn after about %d messages", w.name, err, w.count)
 	}
 }
 
-// Flush hands what was appended to the file.
+// Flush writes buffered messages to the file; it does not sync the disk.
 func (w *Writer) Flush() error {
 	if err := w.out.Flush(); err != nil && w.err == nil {
-		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
+		w.err = fmt.Errorf("wal: %s: %w", w.name, err)
 	}
 	return w.err
 }
 
-// Digest returns the chain until now, in hex: two journals with the same digest
-// hold the same header and messages.
+// Digest returns the chain so far, in hex: two files with the same digest hold the
+// same header and messages.
 func (w *Writer) Digest() string { return w.chain.String() }
 
-// Close writes the end, and closes the file if Create opened it. Closing again
+// Close writes the end, and closes the file if Create opened it. A second call
 // does nothing.
 func (w *Writer) Close() error {
 	if !w.closed {
@@ -124,19 +123,19 @@ func (w *Writer) Close() error {
 	return w.Leave()
 }
 
-// Leave is Close without an end, of a run that was given up: whoever reads it is
-// told that there should be more.
+// Leave closes the file without an end, for a run that was abandoned: readers get
+// ErrTorn after its last message.
 func (w *Writer) Leave() error {
 	if w.closed {
 		return w.err
 	}
 	w.closed = true
 	if err := w.out.Flush(); err != nil && w.err == nil {
-		w.err = fmt.Errorf("journal: %s: %w", w.name, err)
+		w.err = fmt.Errorf("wal: %s: %w", w.name, err)
 	}
 	if w.file != nil {
 		if err := w.file.Close(); err != nil && w.err == nil {
-			w.err = fmt.Errorf("journal: %w", err)
+			w.err = fmt.Errorf("wal: %w", err)
 		}
 	}
 	return w.err
