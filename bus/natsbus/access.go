@@ -17,23 +17,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An Access says where a server is and by what a party proves who it is: the
-// part of a binary's configuration that is about NATS. What `gridbid
-// federation` writes is an Access.
+// An Access holds the address of a server and the credentials of a party: the
+// NATS part of a binary's configuration. `gridbid federation` writes it.
 type Access struct {
-	// URL is tls://host:port, or several servers of one cluster with commas
-	// between. Without TLS, as in nats://127.0.0.1:4222, only a server on this
-	// machine may be named.
+	// URL is tls://host:port, or several servers of one cluster separated by
+	// commas. Without TLS, as in nats://127.0.0.1:4222, it must be a server on
+	// this machine.
 	URL   string `yaml:"url" json:"url"`
-	CA    string `yaml:"ca,omitempty" json:"ca,omitempty"`       // file, PEM; "" trusts what the system trusts
-	Cert  string `yaml:"cert,omitempty" json:"cert,omitempty"`   // file, PEM; for a server that wants one of its clients
-	Key   string `yaml:"key,omitempty" json:"key,omitempty"`     // file, PEM; of Cert
+	CA    string `yaml:"ca,omitempty" json:"ca,omitempty"`       // PEM file of the certificate authority; "": the system's
+	Cert  string `yaml:"cert,omitempty" json:"cert,omitempty"`   // PEM file; for a server that requires client certificates
+	Key   string `yaml:"key,omitempty" json:"key,omitempty"`     // PEM file; the key of Cert
 	Seed  string `yaml:"seed,omitempty" json:"seed,omitempty"`   // file with the seed of an nkey
 	Creds string `yaml:"creds,omitempty" json:"creds,omitempty"` // file, instead of Seed where a NATS operator signs users
 }
 
-// Under returns a with its relative file names taken from dir, as is fit for
-// what was read from a file there.
+// Under returns a with its relative file names resolved from dir, for an Access
+// that was read from a file there.
 func (a Access) Under(dir string) Access {
 	for _, name := range []*string{&a.CA, &a.Cert, &a.Key, &a.Seed, &a.Creds} {
 		if *name != "" && !filepath.IsAbs(*name) {
@@ -43,14 +42,14 @@ func (a Access) Under(dir string) Access {
 	return a
 }
 
-// Check says what is wrong with a, or nil. It reads the files that a names.
+// Check reads the files that a names, and returns an error that says what is wrong.
 func (a Access) Check() error {
 	_, err := a.Options()
 	return err
 }
 
-// Options returns how nats.go is to connect by a. It refuses to carry anything
-// in clear beyond this machine, and keys that others may read.
+// Options returns the options with which nats.go connects. It refuses unencrypted
+// connections beyond this machine, and key files that other users can read.
 func (a Access) Options() ([]nats.Option, error) {
 	secure, err := a.secure()
 	if err != nil {
@@ -85,7 +84,7 @@ func (a Access) Options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// secure reports whether TLS is to be spoken.
+// secure reports whether the connection uses TLS.
 func (a Access) secure() (bool, error) {
 	if a.URL == "" {
 		return false, errors.New("natsbus: access: url is missing; want tls://host:port")
@@ -101,7 +100,7 @@ func (a Access) secure() (bool, error) {
 			secure = true
 		case "nats", "ws":
 			if !secure && !onThisMachine(u.Hostname()) {
-				return false, fmt.Errorf("natsbus: access: url %q: bids would cross the network in clear; use tls://%s", one, u.Host)
+				return false, fmt.Errorf("natsbus: access: url %q: bids would cross the network unencrypted; use tls://%s", one, u.Host)
 			}
 		default:
 			return false, fmt.Errorf("natsbus: access: url %q: want the scheme tls, or nats on this machine", one)
@@ -143,20 +142,20 @@ func (a Access) tls() (*tls.Config, error) {
 	return t, nil
 }
 
-// private says why a key is not kept from others, or nil.
+// private returns an error if other users can read a key file.
 func private(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("natsbus: access: %w", err)
 	}
 	if mode := info.Mode().Perm(); !kept(mode, ours(info)) {
-		return fmt.Errorf("natsbus: access: %s is open to others (%#o); run chmod 600 on it, or mount its Secret with defaultMode 0440", file, mode)
+		return fmt.Errorf("natsbus: access: other users can read %s (%#o); run chmod 600 on it, or mount its Secret with defaultMode 0440", file, mode)
 	}
 	return nil
 }
 
-// kept reports whether a file with a key is its owner's alone. One that is not ours we
-// can read through our group alone, as pods do what is mounted for them.
+// kept reports whether the mode of a key file keeps it secret. A file of another
+// owner may be readable by its group: so a pod reads a mounted Secret.
 func kept(mode fs.FileMode, ours bool) bool {
 	if ours {
 		return mode&0o077 == 0
@@ -164,10 +163,10 @@ func kept(mode fs.FileMode, ours bool) bool {
 	return mode&0o037 == 0
 }
 
-// Open returns a hub over the server that a names. Every party that joins it
-// speaks by the same key, so the server must let that key speak for them all:
-// a site's key speaks for its agent, hands and feed. Files are read at each join: they
-// may hold another key by then.
+// Open returns a hub over the server that a names. All parties that join it use
+// the same key, so the server must let that key send as each of them: a site's
+// key sends as its agent, executor and signal source. The files are read at each
+// Join, so that a rotated key takes effect.
 func Open(a Access) (*Hub, error) {
 	if err := a.Check(); err != nil {
 		return nil, err

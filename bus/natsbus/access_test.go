@@ -14,7 +14,7 @@ import (
 )
 
 // A pod that does not run as root reads a Secret of root's as one of its group: what its
-// volume lets nobody else read is a key that is kept.
+// volume lets no other user read is a key that is kept secret.
 func TestAKeyIsKeptFromWhoNeedNotReadIt(t *testing.T) {
 	for mode, want := range map[fs.FileMode]struct{ ours, anothers bool }{
 		0o600: {true, true}, 0o400: {true, true}, 0o440: {false, true}, 0o640: {false, true},
@@ -65,7 +65,7 @@ func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
 	}
 }
 
-// Who hosts a server and shows it a key that it does not know, or no more, is told so.
+// A process that hosts a server and uses a key unknown to it gets an error that says so.
 func TestAKeyThatTheServerOfThisProcessDoesNotKnowIsTold(t *testing.T) {
 	dir := t.TempDir()
 	conf, file := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "oslo.nk")
@@ -90,7 +90,7 @@ func TestAKeyThatTheServerOfThisProcessDoesNotKnowIsTold(t *testing.T) {
 	_, connected := srv.Conn(protocol.Coordinator)
 	for _, err := range []error{joined, connected} {
 		if !errors.Is(err, nats.ErrAuthorization) && (err == nil || !strings.Contains(err.Error(), "key")) {
-			t.Errorf("it is told %v", err)
+			t.Errorf("the error is %v", err)
 		}
 	}
 }

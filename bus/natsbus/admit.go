@@ -10,42 +10,42 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bound what each speaker may say to a party, so that one who floods it
-// is dropped and the others are heard. They hold before a message is decoded,
-// and by the subject, which the server vouches for.
+// Limits bound the messages of each sender to a party, so that a flood from one is
+// dropped and the others' messages are delivered. They are checked before
+// decoding, by the sender in the subject, which the server enforces.
 type Limits struct {
-	Rate  float64 // messages a second, over a long time
+	Rate  float64 // messages a second in the long run
 	Burst int     // messages at once
-	Bytes int     // bytes a second over a long time, and twice that at once
-	Queue int     // bytes that may wait to be heard
+	Bytes int     // bytes a second in the long run, and twice that at once
+	Queue int     // bytes that may wait for delivery
 	Size  int     // bytes of one message
 }
 
-// SiteLimits are for the coordinator of a federation of up to some hundred
-// sites. A site that answers a round each second and settles a hundred jobs in
-// it stays far below; one that floods costs the coordinator at most 8 MiB.
+// SiteLimits returns the limits for the coordinator of a federation of up to some
+// hundred sites. A site that answers a round and settles a hundred jobs each
+// second stays far below; one that floods costs the coordinator at most 8 MiB.
 func SiteLimits() *Limits {
 	return &Limits{Rate: 500, Burst: 2000, Bytes: 4 << 20, Queue: 8 << 20, Size: 1 << 20}
 }
 
-// speakers is how many speakers are told apart. A federation has fewer; who
-// passes the server under yet another name is not heard.
+// speakers bounds the number of senders with their own limits. A federation has
+// fewer; messages of senders beyond it are dropped.
 const speakers = 8192
 
-// A turnstile takes in messages from all speakers, and hands them on one of each
-// speaker in turn. Invariant: what waits of one speaker stays within its limits.
+// A turnstile is a fair queue: it takes messages of all senders and returns one of
+// each sender in turn. Invariant: what waits of one sender is within its limits.
 type turnstile struct {
 	limits Limits
 	some   chan struct{} // holds one when there is mail
 
 	mu      sync.Mutex
-	lines   map[string]*queue // by speaker
-	waiting []*queue          // those with mail, next first
+	lines   map[string]*queue // by sender
+	waiting []*queue          // those with mail, the next one first
 }
 
 type queue struct {
 	pace, bytes *rate.Limiter
-	mail        []*nats.Msg // of one speaker, in its order
+	mail        []*nats.Msg // of one sender, in order
 	size        int
 }
 
@@ -53,14 +53,14 @@ func newTurnstile(l Limits) *turnstile {
 	return &turnstile{limits: l, some: make(chan struct{}, 1), lines: make(map[string]*queue)}
 }
 
-// mostHeader is how many bytes of headers a message may have: the spans of its jobs
-// take some 1,100. In memory they are several times as large.
+// mostHeader bounds the bytes of a message's headers: the spans of its jobs take
+// some 1,100. Headers take several times their size in memory.
 const mostHeader = 4 << 10
 
-// weight is how many bytes of a message count: its headers', too.
+// weight returns the bytes of a message that count: data and headers.
 func weight(m *nats.Msg) int { return m.Size() - len(m.Subject) - len(m.Reply) }
 
-// put takes in m, or says why not.
+// put adds m, or returns the fault for which it is dropped.
 func (t *turnstile) put(now time.Time, m *nats.Msg) fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,18 +111,18 @@ func (t *turnstile) take() *nats.Msg {
 	if len(q.mail) > 0 {
 		t.waiting = append(t.waiting, q)
 	} else {
-		q.mail = nil // let go of what a burst took
+		q.mail = nil // release what a burst allocated
 	}
 	return m
 }
 
-// speaker returns who speaks on a subject of ours.
+// speaker returns the sender's token in a subject.
 func speaker(subject string) string {
 	who, _, _ := strings.Cut(strings.TrimPrefix(subject, prefix), ".")
 	return who
 }
 
-// sort passes what comes through the turnstile until the port is over.
+// sort puts incoming messages through the turnstile until the port is closed.
 func (p *port) sort(t *turnstile) {
 	for {
 		select {
@@ -136,7 +136,7 @@ func (p *port) sort(t *turnstile) {
 	}
 }
 
-// next returns the next message that is to be heard; false when the port is over.
+// next returns the next message to deliver; false when the port is closed.
 func (p *port) next(t *turnstile) (*nats.Msg, bool) {
 	if t == nil {
 		select {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is said: what waits of a speaker stays within its limits, what was
-// taken in is handed on once and in its speaker's order, and nobody waits for
+// For any messages: what waits of a sender stays within its limits, what was
+// accepted is delivered once and in the order of its sender, and no sender waits for
 // more than one message of each other speaker.
 func TestTurnstile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,7 +40,7 @@ func TestTurnstile(t *testing.T) {
 					said[who] += len(m.Data)
 				}
 				if most := 2*l.Bytes + int(float64(l.Bytes)*now.Sub(time.Unix(0, 0)).Seconds()) + 1; said[who] > most {
-					t.Fatalf("%s said %d bytes; %d may be", who, said[who], most)
+					t.Fatalf("%s sent %d bytes; the limit is %d", who, said[who], most)
 				}
 				continue
 			}
@@ -48,14 +48,14 @@ func TestTurnstile(t *testing.T) {
 			if m == nil {
 				for who, w := range waits {
 					if len(w) > 0 {
-						t.Fatalf("%s waits and is not handed on", who)
+						t.Fatalf("%s waits and is not delivered", who)
 					}
 				}
 				continue
 			}
 			who = speaker(m.Subject)
 			if len(waits[who]) == 0 || waits[who][0] != m.Reply {
-				t.Fatalf("%s: handed on %s; %v wait", who, m.Reply, waits[who])
+				t.Fatalf("%s: delivered %s; %v wait", who, m.Reply, waits[who])
 			}
 			waits[who], size[who] = waits[who][1:], size[who]-len(m.Data)
 			for other, w := range waits {
@@ -70,7 +70,7 @@ func TestTurnstile(t *testing.T) {
 	})
 }
 
-// A site that says little under long headers costs as much as one that says much.
+// Short messages with long headers count as much as long messages.
 func TestHeadersCount(t *testing.T) {
 	now, subject := time.Unix(0, 0), prefix+"agent-oslo.coordinator.offer"
 	under := func(header int) *nats.Msg {

@@ -13,20 +13,20 @@ var accessSchema []byte
 
 var accessFile = yamlschema.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
 
-// An AccessFile is what `gridbid federation` writes for a party: an Access, and
-// for a coordinator in how many copies its books are kept and how many bytes the hub
-// takes of a site in one message; 0 is not known.
+// An AccessFile is the file that `gridbid federation` writes for a party: an
+// Access and, for a coordinator, the number of copies of its event log and the
+// largest message in bytes that the hub takes from a site; 0 is not known.
 type AccessFile struct {
 	Access      `yaml:",inline"`
 	Replicas    int `yaml:"replicas"`
 	SitePayload int `yaml:"site_payload"`
 }
 
-// DefaultSitePayload is how many bytes the hub of a federation takes of a site in one
-// message, unless its operator decides otherwise.
+// DefaultSitePayload is the default limit of a federation's hub for one message of a
+// site, in bytes.
 const DefaultSitePayload = 512 << 10
 
-// ReadAccess reads such a file, and checks it: its names are relative to it.
+// ReadAccess reads and checks an AccessFile. Names in it are relative to its folder.
 func ReadAccess(file string) (AccessFile, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Conn returns a plain connection by the key of who, for what is no conversation
-// between parties: package books. It does not come back when it breaks. The
+// Conn returns a plain connection with the key of who, for uses other than
+// messages between parties: package bus/eventlog. It does not reconnect. The
 // caller closes it.
 func (h *Hub) Conn(who protocol.Party, more ...nats.Option) (*nats.Conn, error) {
 	login, err := h.login(who)
@@ -27,13 +27,13 @@ func (h *Hub) Conn(who protocol.Party, more ...nats.Option) (*nats.Conn, error) 
 	return conn, nil
 }
 
-// BooksSubject is where the facts of the coordinator are kept, SummarySubject
-// where what is left of older ones is, and BooksBucket where its lease is.
+// BooksSubject is the subject of the coordinator's events, SummarySubject that of
+// its snapshots, and BooksBucket the bucket of its lease.
 const (
 	BooksSubject   = "gridbid.books"
 	SummarySubject = "gridbid.summary"
 	BooksBucket    = "GRIDBID"
 )
 
-// keeper is what a coordinator may publish beside its words, to keep books.
+// keeper lists what a coordinator may publish besides messages, for its event log.
 var keeper = []string{BooksSubject, SummarySubject, "$KV." + BooksBucket + ".>", "$JS.API.>"}

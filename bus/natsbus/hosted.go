@@ -15,24 +15,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Hosted is an embedded nats-server that is set up by a configuration file,
-// the same that the program nats-server reads, and a hub over it within this
-// process. It asks the same keys of this process as of any other.
+// A Hosted is an embedded nats-server with a configuration file in the format of
+// the program nats-server, and a hub over it within this process. It requires the
+// same keys of parties in this process as of all others.
 type Hosted struct {
 	Hub
 	nats    *server.Server
 	says    *serverLog
 	release func() // of the store
 	file    string
-	read    time.Time // when the file was, at first
+	read    time.Time // of the configuration, at the start
 
 	reload sync.Mutex
-	keys   map[string]string // of who may join, by account
+	keys   map[string]string // keys and permissions that may connect, by account
 }
 
-// Host starts a server by a configuration file. Parties that join its hub do so
-// within this process, by the key that as names; the address in as does not
-// matter. The caller closes it.
+// Host starts a server with a configuration file. Parties that join its hub
+// connect within this process with the key of as; the address in as is ignored.
+// The caller closes it. The error says what to change in the configuration.
 func Host(file string, as Access) (*Hosted, error) {
 	read := time.Now()
 	opts, err := configuration(file)
@@ -57,14 +57,15 @@ func Host(file string, as Access) (*Hosted, error) {
 	return h, nil
 }
 
-// alone says that another server runs by a configuration, or returns how to let go of
-// its store. nats-server (2.15.2) looks after its port when it has opened its store: one
-// that is started twice by mistake can lose all that the first keeps there.
+// alone returns an error if another server runs with the same configuration, and
+// otherwise locks its store until release is called. nats-server (2.15.2) opens
+// its store before it checks its port: a second one started by mistake can lose
+// all that the first has stored.
 func alone(o *server.Options) (release func(), err error) {
 	if !o.JetStream || o.StoreDir == "" {
 		return func() {}, nil
 	}
-	if port := cmp.Or(o.Port, server.DEFAULT_PORT); port > 0 { // another program serves by the same file
+	if port := cmp.Or(o.Port, server.DEFAULT_PORT); port > 0 { // is the port in use, for example by the program nats-server?
 		l, err := net.Listen("tcp", net.JoinHostPort(o.Host, strconv.Itoa(port)))
 		if err != nil {
 			return nil, err
@@ -77,13 +78,13 @@ func alone(o *server.Options) (release func(), err error) {
 	return lock(o.StoreDir)
 }
 
-// CheckHost says what is wrong with a configuration file of a server, or nil.
+// CheckHost returns an error that says what is wrong with a server's configuration file.
 func CheckHost(file string) error {
 	_, err := configuration(file)
 	return err
 }
 
-// configuration reads a file, and refuses what would let strangers in.
+// configuration reads a file, and refuses one that would admit unknown clients.
 func configuration(file string) (*server.Options, error) {
 	opts, err := server.ProcessConfigFile(file)
 	if err != nil {
@@ -92,22 +93,22 @@ func configuration(file string) (*server.Options, error) {
 	if err := strangers(opts); err != nil {
 		return nil, fmt.Errorf("natsbus: %s: %w", file, err)
 	}
-	// Signals and the log belong to the process that we live in.
+	// This process handles signals and writes the log.
 	opts.NoSigs, opts.NoLog, opts.PidFile, opts.LogFile = true, true, "", ""
 	return opts, nil
 }
 
-// within returns how a party connects inside of this process.
+// within returns the options with which a party connects inside this process.
 func (h *Hosted) within(as Access) ([]nats.Option, error) {
 	as.URL, as.CA, as.Cert, as.Key = "nats://127.0.0.1", "", "", ""
 	options, err := as.Options()
 	return append(options, nats.InProcessServer(h.nats)), err
 }
 
-// URL returns where the server takes clients.
+// URL returns the address for clients.
 func (h *Hosted) URL() string { return h.nats.ClientURL() }
 
-// Leaves returns how many servers of sites are joined to this one.
+// Leaves returns the number of connected servers of sites.
 func (h *Hosted) Leaves() int { return h.nats.NumLeafNodes() }
 
 // Close stops the server. Ports that are still open fail.

@@ -17,16 +17,16 @@ import (
 
 // A Hub gives each party a connection of its own to one NATS server.
 type Hub struct {
-	// Log hears of messages that are dropped; nil is silence. Set it before
-	// the first Join.
+	// Log receives a warning for messages that are dropped; nil: no log. Set it
+	// before the first Join.
 	Log *slog.Logger
 
-	// Limits bound each speaker by itself; nil is no limit, but Pending for all
-	// of them together. Set them before the first Join.
+	// Limits bound the messages of each sender; nil: only Pending bounds those of
+	// all senders together. Set them before the first Join.
 	Limits *Limits
 
-	// Tracer is shown what is said and heard, with the headers that it travels
-	// under; nil is none. Set it before the first Join.
+	// Tracer is called for sent and received messages, with their headers; nil:
+	// none. Set it before the first Join.
 	Tracer Tracer
 
 	// Pending is how many messages may wait for one party before its port
@@ -41,18 +41,18 @@ type Hub struct {
 	open    atomic.Int64 // ports
 }
 
-// A Tracer may mark a message as it leaves, and reads the mark where it
-// arrives. It is asked from several goroutines, and trusts no header.
+// A Tracer may set headers of a message that is sent, and reads them where it is
+// received. It must be safe for concurrent use, and must not trust headers.
 type Tracer interface {
 	Said(m protocol.Message, set func(key, value string))
 	Heard(m protocol.Message, get func(key string) string)
 }
 
-// Dial returns a hub over the server at url. Login returns how a party proves
-// who it is, such as nats.UserInfo or nats.Nkey; nil is for a server that asks
-// nobody. The server must take messages of 8 MiB (max_payload), and should hold
+// Dial returns a hub over the server at url. Login returns the credentials of a
+// party, such as nats.UserInfo or nats.Nkey; nil is for a server without
+// authentication. The server must accept messages of 8 MiB (max_payload), and should hold
 // each user to its party's subjects, as the package comment says. Dial itself
-// connects to nothing.
+// does not connect.
 func Dial(url string, login func(protocol.Party) ([]nats.Option, error)) *Hub {
 	if login == nil {
 		login = func(protocol.Party) ([]nats.Option, error) { return nil, nil }
@@ -68,22 +68,20 @@ func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
 	return h.join(ctx, who, hears(who))
 }
 
-// tap is a user's name that no party can have.
+// tap is the name of the tap's user; no party can have it.
 const tap protocol.Party = "TAP"
 
-// Tap returns a port that hears everything that is said, to whomever, and can
-// say nothing.
+// Tap returns a port that receives all messages of all parties, and cannot send.
 func (h *Hub) Tap(ctx context.Context) (bus.Port, error) {
 	return h.join(ctx, tap, []string{everything})
 }
 
-// How long a server may take to answer.
+// patience bounds the wait for an answer of the server.
 const patience = 10 * time.Second
 
-// ping is how often a port asks its server whether it is there; after a few
-// questions without an answer the port fails. A hub takes a port that it does not
-// hear for gone after 15 s: then who only listens, or stands by, would go on for
-// minutes at a line that the hub has closed.
+// ping is the interval at which a port pings its server; after mostPings pings
+// without an answer the port fails. A server drops a silent client after 15 s; with
+// the library's default a party that only receives would notice minutes later.
 const (
 	ping      = 5 * time.Second
 	mostPings = 3
@@ -104,7 +102,7 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	p := newPort(h, who, pending)
 	options := append([]nats.Option{
 		nats.Name("gridbid " + string(who)),
-		nats.NoReconnect(), // what was said meanwhile would be missing in silence
+		nats.NoReconnect(), // messages sent meanwhile would be lost without notice
 		nats.Timeout(patience), nats.PingInterval(ping), nats.MaxPingsOutstanding(mostPings),
 		nats.CustomInboxPrefix(Inbox(who)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -124,8 +122,8 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 			break
 		}
 	}
-	// The server has read our subscriptions when it answers, and has said so
-	// before if it refused one.
+	// When the server answers it has processed our subscriptions, and has reported
+	// any that it refused.
 	if err == nil {
 		err = conn.FlushTimeout(patience)
 	}
@@ -140,23 +138,23 @@ func (h *Hub) join(ctx context.Context, who protocol.Party, subjects []string) (
 	return p, nil
 }
 
-// refused says what it means that a server within this process hung up: it has no
-// time to say that it does not know a key.
+// refused explains why a server within this process closed the connection: it does
+// so on an unknown key, before it can report the reason.
 func refused(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
-		return fmt.Errorf("%w: the server hung up, as it does on a key that it does not let in", err)
+		return fmt.Errorf("%w: the server closed the connection, as it does on a key that it does not admit", err)
 	}
 	return err
 }
 
-// harmless reports whether an error of a connection is about headers that cannot be
-// read. Their message is heard without them, and whoever speaks may send such.
+// harmless reports whether an error of a connection is about unreadable headers. Any
+// party can send such headers; the message is delivered without them.
 func harmless(err error) bool { return errors.Is(err, nats.ErrBadHeaderMsg) }
 
-// MaxMessageBytes returns how long an encoded message may be for the hub's parties to
-// hear it from speakers whose servers take messages of some sizes, in bytes: as long as
-// the least of those and Limits.Size allow, with room for the headers of a trace. A size
-// of 0 is not known.
+// MaxMessageBytes returns the largest encoded message, in bytes, that reaches the
+// hub's parties from senders whose servers have the given payload limits: the
+// least of these limits and Limits.Size, minus room for the headers of a trace.
+// A payload of 0 is not known and does not count.
 func (h *Hub) MaxMessageBytes(payloads ...int) int {
 	most := protocol.MaxMessage
 	if h.Limits != nil {
@@ -170,7 +168,7 @@ func (h *Hub) MaxMessageBytes(payloads ...int) int {
 	return most - mostHeader
 }
 
-// Ready says that no party is joined, or nil.
+// Ready returns an error while no party is connected.
 func (h *Hub) Ready() error {
 	if h.open.Load() == 0 {
 		return errors.New("natsbus: not connected")
@@ -178,7 +176,7 @@ func (h *Hub) Ready() error {
 	return nil
 }
 
-// Counts says what became of the messages that reached a hub's parties. One
+// Counts holds what became of the messages that reached a hub's parties. One
 // message to three parties counts three times.
 type Counts struct {
 	Heard        uint64 // delivered
@@ -190,7 +188,7 @@ type Counts struct {
 	Slow         uint64 // ports that failed because their party did not keep up
 }
 
-// Counts returns the counts of all the hub's ports until now.
+// Counts returns the counts of all ports of the hub so far.
 func (h *Hub) Counts() Counts {
 	return Counts{
 		Heard: h.count[sound].Load(), Forged: h.count[forged].Load(), Unreadable: h.count[unreadable].Load(),

@@ -6,12 +6,12 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NewKey draws a user's key: the seed, which its holder keeps to himself, and
-// the public part, by which a server knows him.
+// NewKey generates a user's key: the seed, which its holder keeps secret, and the
+// public part, by which a server recognises it.
 func NewKey() (seed []byte, public string, err error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
-		return nil, "", fmt.Errorf("natsbus: draw a key: %w", err)
+		return nil, "", fmt.Errorf("natsbus: generate a key: %w", err)
 	}
 	if seed, err = pair.Seed(); err == nil {
 		public, err = pair.PublicKey()

@@ -8,15 +8,15 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A listener is an address at which a server takes others.
+// A listener is an address at which a server accepts connections.
 type listener struct {
 	whom, host   string
 	open         bool
-	asks, secure bool
-	noAuth       string // as whom strangers are let in
+	asks, secure bool   // it authenticates clients; it uses TLS
+	noAuth       string // user of clients without credentials
 }
 
-// listeners are those of a configuration by which others speak and hear.
+// listeners returns the addresses of a configuration at which messages pass.
 func listeners(o *server.Options) []listener {
 	asks := len(o.Users)+len(o.Nkeys) > 0 || o.Username != "" || o.Authorization != "" || len(o.TrustedOperators) > 0
 	leaf, ws, mqtt, cluster, gateway := &o.LeafNode, &o.Websocket, &o.MQTT, &o.Cluster, &o.Gateway
@@ -30,21 +30,22 @@ func listeners(o *server.Options) []listener {
 	}
 }
 
-// verifies reports whether who joins is known by his certificate.
+// verifies reports whether clients must have a certificate.
 func verifies(t *tls.Config) bool { return t != nil && t.ClientAuth == tls.RequireAndVerifyClientCert }
 
-// strangers says how a configuration would let strangers in, or read, or nil.
+// strangers returns an error that says how a configuration would let unknown
+// clients connect or read messages, or nil.
 func strangers(o *server.Options) error {
 	for _, l := range listeners(o) {
 		switch {
 		case !l.open:
 		case l.noAuth != "":
-			return errors.New("no_auth_user lets strangers in; remove it")
+			return errors.New("no_auth_user admits clients without credentials; remove it")
 		case onThisMachine(l.host):
 		case !l.asks:
-			return fmt.Errorf("the server listens%s on %q and asks nobody who he is; name users", l.whom, l.host)
+			return fmt.Errorf("the server listens%s on %q without authentication; name users", l.whom, l.host)
 		case !l.secure:
-			return fmt.Errorf("the server listens%s on %q without tls; bids would cross the network in clear", l.whom, l.host)
+			return fmt.Errorf("the server listens%s on %q without tls; bids would cross the network unencrypted", l.whom, l.host)
 		}
 	}
 	return nil

@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// ours reports whether a file belongs to who this process runs as.
+// ours reports whether the user of this process owns a file.
 func ours(info fs.FileInfo) bool {
 	of, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(of.Uid) == os.Geteuid()
 }
 
-// lock keeps others of ours from a folder until release is called or the process ends.
-// Where the file system knows no such lock it keeps nobody out.
+// lock locks a folder against other processes that use it, until release is called
+// or the process ends. Where the file system has no locks it locks nothing.
 func lock(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(fmt.Errorf("another server keeps its store in %s", dir), d.Close())
+		return nil, errors.Join(fmt.Errorf("another server has its store in %s; stop it, or set another store_dir", dir), d.Close())
 	}
 	return func() { _ = d.Close() }, nil
 }

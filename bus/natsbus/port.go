@@ -16,18 +16,18 @@ type port struct {
 	hub    *Hub
 	who    protocol.Party
 	conn   *nats.Conn
-	raw    chan *nats.Msg // one for all subjects, so that order holds between them
+	raw    chan *nats.Msg // one channel for all subjects, so that their order is kept
 	heard  chan protocol.Message
-	forget func() bool // of ctx
+	forget func() bool // stops the callback on the end of ctx
 
 	saying sync.Mutex
-	buf    []byte // of Say
+	buf    []byte // encoding buffer of Say
 
 	mu     sync.Mutex
 	why    error         // first failure
-	over   bool          // failed or closed
+	over   bool          // the port has failed or was closed
 	shut   chan struct{} // closed when over
-	finish chan struct{} // closed when the connection is
+	finish chan struct{} // closed when the connection is closed
 }
 
 func newPort(h *Hub, who protocol.Party, pending int) *port {
@@ -38,7 +38,8 @@ func newPort(h *Hub, who protocol.Party, pending int) *port {
 	}
 }
 
-// outbound messages wait decoded, so that decoding and the party overlap.
+// outbound is the number of decoded messages that may wait, so that decoding and
+// the party's work overlap.
 const outbound = 64
 
 func (p *port) live(ctx context.Context) {
@@ -52,7 +53,7 @@ func (p *port) live(ctx context.Context) {
 	go p.listen(t)
 }
 
-// end ends the port, because of err if it is not nil.
+// end closes the port; err is the reason, nil for a call of Close.
 func (p *port) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,20 +66,20 @@ func (p *port) end(err error) {
 	}
 }
 
-// fail is told by the connection what went wrong with it.
+// fail is the error handler of the connection.
 func (p *port) fail(err error) {
 	switch {
 	case err == nil:
 		err = fmt.Errorf("natsbus: %s: connection closed by the server", p.who)
 	case errors.Is(err, nats.ErrSlowConsumer):
-		err = fmt.Errorf("natsbus: %s: over %d messages wait to be heard: %w", p.who, cap(p.raw), err)
+		err = fmt.Errorf("natsbus: %s: more than %d messages wait for the party: %w", p.who, cap(p.raw), err)
 	default:
 		err = fmt.Errorf("natsbus: %s: %w", p.who, err)
 	}
 	p.end(err)
 }
 
-// listen reads what comes until the port is over, and then ends the connection.
+// listen decodes incoming messages until the port ends, and then closes the connection.
 func (p *port) listen(t *turnstile) {
 	defer close(p.finish)
 	defer close(p.heard)
@@ -108,7 +109,7 @@ func (p *port) listen(t *turnstile) {
 	}
 }
 
-// hangUp closes the connection, after all that was said has reached the server.
+// hangUp closes the connection after all sent messages have reached the server.
 func (p *port) hangUp() {
 	p.forget()
 	p.saying.Lock() // let a Say finish
@@ -161,13 +162,13 @@ func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
 	if cap(p.buf) > keep {
 		p.buf = nil
 	}
-	return nil // the connection's own flusher is on its way already
+	return nil // the connection flushes by itself
 }
 
-// keep is how large a buffer is kept for the next message.
+// keep is the size up to which the buffer is reused for the next message.
 const keep = 1 << 20
 
-// closed is what Say returns at a port that is over.
+// closed returns the error of Say at a port that has ended.
 func (p *port) closed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +181,7 @@ func (p *port) closed() error {
 // Heard implements [bus.Port].
 func (p *port) Heard() <-chan protocol.Message { return p.heard }
 
-// Close implements [bus.Port]. It waits until what was said has reached the
+// Close implements [bus.Port]. It waits until all sent messages have reached the
 // server.
 func (p *port) Close() error {
 	p.end(nil)

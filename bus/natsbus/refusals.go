@@ -12,7 +12,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A fault is why a message is not delivered.
+// A fault is a reason why a message is not delivered.
 type fault int
 
 const (
@@ -30,7 +30,7 @@ const (
 	faults
 )
 
-// words has for each fault a name for machines, and what it means for people.
+// words has for each fault its code and its explanation.
 var words = [faults][2]string{
 	sound:       {"sound", ""},
 	forged:      {"forged", "said under a subject that names another speaker, listener or kind"},
@@ -47,7 +47,7 @@ var words = [faults][2]string{
 
 func (f fault) String() string { return words[f][0] }
 
-// A Refusal says how many messages of one speaker were not delivered, and why.
+// A Refusal counts the messages of one sender that were not delivered for one reason.
 type Refusal struct {
 	Speaker string `json:"speaker"` // as in a subject: agent-oslo
 	Code    string `json:"code"`
@@ -55,16 +55,16 @@ type Refusal struct {
 	Count   uint64 `json:"count"`
 }
 
-// A tally counts faults by speaker. It holds a bounded number of speakers.
+// A tally counts faults by sender, for a bounded number of senders.
 type tally struct {
 	mu    sync.Mutex
 	count map[string]*[faults]uint64
 }
 
-// others stands for all speakers beyond those that are told apart.
+// others stands for all senders beyond that number.
 const others = "others"
 
-// add counts a fault, and returns how often it was counted.
+// add counts a fault of a sender, and returns its count.
 func (t *tally) add(who string, f fault) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,8 +85,8 @@ func (t *tally) add(who string, f fault) uint64 {
 	return c[f]
 }
 
-// Refusals returns what was not delivered to the hub's parties until now, by
-// speaker and code.
+// Refusals returns how many messages were not delivered to the hub's parties so
+// far, by sender and code.
 func (h *Hub) Refusals() (all []Refusal) {
 	h.refused.mu.Lock()
 	defer h.refused.mu.Unlock()
@@ -100,8 +100,8 @@ func (h *Hub) Refusals() (all []Refusal) {
 	return all
 }
 
-// note counts what became of a message. Of a fault that comes often it says
-// something each time that its count has doubled: a flood does not fill the log.
+// note counts what became of a message. It logs a fault when its count is a power
+// of two, so that a flood cannot fill the log.
 func (h *Hub) note(who protocol.Party, f fault, subj string, err error) {
 	h.count[f].Add(1)
 	if f == sound {

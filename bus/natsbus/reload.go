@@ -13,15 +13,16 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Reload reads the configuration file again. Who is no longer in it is
-// disconnected before Reload returns. A file that makes no sense changes
-// nothing.
+// Reload reads the configuration file anew. Clients whose keys are no longer in it
+// are disconnected before Reload returns. An invalid file changes nothing and is
+// an error.
 func (h *Hosted) Reload() error {
 	h.reload.Lock()
 	defer h.reload.Unlock()
 	var keys map[string]string
-	// What a new account says to others reaches nobody until the server, which
-	// knows the account by then, reads of it once more (nats-server 2.15.2).
+	// Load twice: after the first load, exports of a new account do not reach other
+	// accounts yet; the second, when the server knows the account, connects them
+	// (nats-server 2.15.2).
 	for range 2 {
 		opts, err := configuration(h.file)
 		if err != nil {
@@ -40,9 +41,9 @@ func (h *Hosted) Reload() error {
 	return nil
 }
 
-// dropLeaves disconnects the servers of accounts. nats-server 2.15.2 does not do
-// so itself when their keys are gone; those whose keys are still good return
-// within a second.
+// dropLeaves disconnects the leaf servers of some accounts. nats-server 2.15.2 does
+// not disconnect them itself when their keys are removed; those whose keys are
+// still valid reconnect within a second.
 func (h *Hosted) dropLeaves(of func(account string) bool) error {
 	z, err := h.nats.Leafz(nil)
 	if err != nil {
@@ -50,13 +51,13 @@ func (h *Hosted) dropLeaves(of func(account string) bool) error {
 	}
 	for _, l := range z.Leafs {
 		if of(l.Account) {
-			_ = h.nats.DisconnectClientByID(l.ID) // it may have left by itself
+			_ = h.nats.DisconnectClientByID(l.ID) // fails if it has disconnected already
 		}
 	}
 	return nil
 }
 
-// keysOf returns by account who may join and what for.
+// keysOf returns the keys and permissions of each account, as comparable text.
 func keysOf(o *server.Options) map[string]string {
 	all := make(map[string][]string)
 	for _, u := range o.Nkeys {
@@ -73,16 +74,16 @@ func keysOf(o *server.Options) map[string]string {
 	return keys
 }
 
-// Watch reloads the configuration whenever one of files changes, until ctx
-// ends, and again and again while that fails. It looks once each period, and says
-// what it did to log; of a failure once. It says each day, too, which certificate
-// ends soon, and hands on what the server says of its store.
+// Watch reloads the configuration whenever one of files changes, until ctx ends,
+// and retries while that fails. It checks the files once each period. It logs
+// each reload, and each failure once. Once a day it also warns of certificates
+// that expire soon, and it logs the server's errors about its store.
 func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	seen, told := stamps(files), ""
 	if changed(files, h.read) {
-		seen = "" // while the server was started
+		seen = "" // a file changed while the server was starting
 	}
 	h.says.to(log)
 	h.ending(log)
@@ -101,33 +102,33 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 			continue
 		}
 		if err := h.Reload(); err == nil {
-			log.Info("nats configuration read again")
+			log.Info("natsbus: nats configuration reloaded")
 			seen, told = now, ""
 		} else if what := now + err.Error(); what != told {
-			log.Error("nats configuration changed and was not read; mend it", "err", err)
+			log.Error("natsbus: the nats configuration has changed and is invalid; the old one stays in force until it is corrected", "err", err)
 			told = what
 		}
 	}
 }
 
-// soon is how long before its end it is said of a certificate.
+// soon is how long before its end Watch warns of a certificate.
 const soon = 30 * 24 * time.Hour
 
-// ending says which certificate of the server ends soon. Who is joined then stays;
-// who comes from another machine, or comes again, is not let in.
+// ending logs which of the server's certificates expires soon. After that, connected
+// clients stay, but new connections from other machines fail.
 func (h *Hosted) ending(log *slog.Logger) {
 	opts, err := configuration(h.file)
-	if err != nil || opts.TLSConfig == nil { // it is told when the file is read
+	if err != nil || opts.TLSConfig == nil { // Watch reports an invalid file
 		return
 	}
 	for _, c := range opts.TLSConfig.Certificates {
 		if c.Leaf != nil && time.Until(c.Leaf.NotAfter) < soon {
-			log.Warn("the certificate of the nats-server ends soon; renew it: gridbid federation rotate --server", "ends", c.Leaf.NotAfter)
+			log.Warn("natsbus: the certificate of the nats-server expires soon; renew it: gridbid federation rotate --server", "ends", c.Leaf.NotAfter)
 		}
 	}
 }
 
-// changed reports whether one of files is newer than a time.
+// changed reports whether one of files was modified after a time.
 func changed(files []string, than time.Time) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		info, err := os.Stat(f)
@@ -135,7 +136,7 @@ func changed(files []string, than time.Time) bool {
 	})
 }
 
-// stamps tells versions of files apart.
+// stamps returns a text that changes when one of files changes.
 func stamps(files []string) (all string) {
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil {

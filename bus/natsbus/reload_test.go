@@ -65,12 +65,12 @@ func (p pen) wants(t *testing.T, want string) {
 }
 
 const (
-	wasRead = "nats configuration read again"
-	wasNot  = "nats configuration changed and was not read; mend it"
+	wasRead = "natsbus: nats configuration reloaded"
+	wasNot  = "natsbus: the nats configuration has changed and is invalid; the old one stays in force until it is corrected"
 )
 
-// What was wrong when a file changed may be mended where nobody watches, as in a
-// file that it includes: it is read when it can be, and complained of once.
+// An invalid file may be corrected in a place that Watch does not see, such as a
+// file that it includes: Watch retries until it is valid, and logs the failure once.
 func TestAConfigurationThatFailedIsReadWhenItCanBe(t *testing.T) {
 	dir := t.TempDir()
 	file, part := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "part.conf")

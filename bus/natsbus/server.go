@@ -15,23 +15,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Config says how the embedded server is reached.
+// A Config configures the embedded server.
 type Config struct {
-	// Listen is a loopback address such as "127.0.0.1:4222", or ":0" at its
-	// end for any free port. Empty: only this process reaches the server.
+	// Listen is a loopback address such as "127.0.0.1:4222"; port 0 is any free
+	// one. Empty: the server is reachable within this process only.
 	Listen string
-	// Store is a folder in which the server keeps streams and buckets; empty:
-	// it keeps none, and there are no books.
+	// Store is the folder for streams and buckets. Empty: the server has none,
+	// so there can be no event log.
 	Store string
-	// Sync has the server flush each entry of a stream to the disk before it
-	// acknowledges it, so that none is lost when the machine loses power. Without
-	// it none is lost when the server is killed.
+	// Sync makes the server flush each entry of a stream to the disk before it
+	// acknowledges it, so that a loss of power loses no entry. Without it, no
+	// entry is lost when the server's process is killed.
 	Sync bool
 }
 
-// A Server is an embedded nats-server, and a hub over it. Every party has a
-// user of its own, whose password is drawn when it is first asked for and is
-// written nowhere.
+// A Server is an embedded nats-server, and a hub over it. Each party has its own
+// user, whose password is generated at its first use and never stored.
 type Server struct {
 	Hub
 	nats *server.Server
@@ -79,7 +78,7 @@ func Serve(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// loopback splits an address that only this machine reaches.
+// loopback splits an address that is reachable from this machine only.
 func loopback(listen string) (string, int, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -90,7 +89,7 @@ func loopback(listen string) (string, int, error) {
 		return "", 0, fmt.Errorf("natsbus: listen on %q: port: want 0..65535", listen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", 0, fmt.Errorf("natsbus: listen on %q: want a loopback address; passwords would cross the network in clear", listen)
+		return "", 0, fmt.Errorf("natsbus: listen on %q: want a loopback address; passwords would cross the network unencrypted", listen)
 	}
 	if n == 0 {
 		n = server.RANDOM_PORT
@@ -98,7 +97,7 @@ func loopback(listen string) (string, int, error) {
 	return host, n, nil
 }
 
-// URL returns where the server listens, or "" if only this process reaches it.
+// URL returns the server's address, or "" if it is reachable within this process only.
 func (s *Server) URL() string {
 	if s.nats.Addr() == nil {
 		return ""
@@ -106,8 +105,8 @@ func (s *Server) URL() string {
 	return s.nats.ClientURL()
 }
 
-// Credentials returns the user and the password by which another process on
-// this machine joins as who. Hand them on in a file or pipe that others cannot
+// Credentials returns the user and the password with which another process on
+// this machine joins as who. Pass them in a file or pipe that other users cannot
 // read.
 func (s *Server) Credentials(who protocol.Party) (name, password string, err error) {
 	if err := bus.CheckParty(who); err != nil {
@@ -117,8 +116,8 @@ func (s *Server) Credentials(who protocol.Party) (name, password string, err err
 	return name, password, nil
 }
 
-// PasswordsOf returns how parties in other processes on this machine prove to s
-// who they are, for [Dial].
+// PasswordsOf returns the login of parties in other processes on this machine, for
+// [Dial].
 func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
 	return func(who protocol.Party) ([]nats.Option, error) {
 		name, password, err := s.Credentials(who)
@@ -126,11 +125,11 @@ func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
 	}
 }
 
-// More returns another hub over the server, with limits, a tracer and counts of
-// its own.
+// More returns another hub over the server, with its own limits, tracer and
+// counts.
 func (s *Server) More() *Hub { return &Hub{Log: s.Hub.Log, url: s.Hub.url, login: s.Hub.login} }
 
-// TapCredentials is Credentials for a [Hub.Tap].
+// TapCredentials returns the credentials for a [Hub.Tap].
 func (s *Server) TapCredentials() (name, password string) { return s.credentials(tap) }
 
 func (s *Server) credentials(who protocol.Party) (name, password string) {
@@ -145,7 +144,7 @@ func (s *Server) credentials(who protocol.Party) (name, password string) {
 	return name, u.password
 }
 
-// A gate admits users with their password, and holds them to their subjects.
+// A gate authenticates users, and limits them to their subjects.
 type gate struct{ *Server }
 
 // Check implements server.Authentication.

@@ -13,17 +13,17 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A serverLog hands on what a server says of its store, as that its disk is full, and
-// why it does not start. What it says of connections, whoever connects may have it say
-// without end.
+// A serverLog logs the embedded server's errors about its store, such as a full
+// disk, and why it does not start. It drops messages about connections, because
+// any client could cause them without end.
 type serverLog struct {
 	mu    sync.Mutex
-	log   *slog.Logger      // nil: nobody listens yet
-	count map[string]uint64 // by what is said, without its figures
+	log   *slog.Logger      // nil: not set yet
+	count map[string]uint64 // by message format, without values
 	fatal string
 }
 
-// begin starts a server, and returns why it does not serve.
+// begin starts a server; an error says why it does not accept connections.
 func (l *serverLog) begin(srv *server.Server) error {
 	srv.SetLogger(l, false, false)
 	srv.Start()
@@ -39,14 +39,14 @@ func (l *serverLog) begin(srv *server.Server) error {
 	return nil
 }
 
-// to has somebody listen.
+// to sets the log.
 func (l *serverLog) to(log *slog.Logger) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.log = log
 }
 
-// Errorf says something each time that its count has doubled.
+// Errorf logs an error about the store when its count is a power of two.
 func (l *serverLog) Errorf(format string, v ...any) {
 	if !strings.HasPrefix(format, "JetStream") && !strings.HasPrefix(format, "Filestore") {
 		return
@@ -61,11 +61,11 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	}
 	l.count[format]++
 	if n := l.count[format]; bits.OnesCount64(n) == 1 {
-		l.log.Error("nats-server: "+fmt.Sprintf(format, v...)+"; it may keep nothing more until it is started again", "times", n)
+		l.log.Error("nats-server: "+fmt.Sprintf(format, v...)+"; it may store nothing more until it is restarted", "times", n)
 	}
 }
 
-// Fatalf notes why the server does not start, or ends.
+// Fatalf records why the server does not start or ends.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	}
 }
 
-// Warnf is silent, as are those below: they say what may well be.
+// Warnf is silent, as are those below: they report normal events.
 func (*serverLog) Warnf(string, ...any) {}
 
 // Noticef is silent.

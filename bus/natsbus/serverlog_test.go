@@ -36,8 +36,8 @@ func TestWhatAServerSaysOfItsStoreIsLogged(t *testing.T) {
 	}
 }
 
-// Who starts a server on a folder that is not his, or at a port that is taken, is told
-// that, and not something else.
+// Starting a server on a folder of another user, or at a port in use, is an error that says
+// so, and names no other cause.
 func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	file, store := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "store")

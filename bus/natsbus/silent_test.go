@@ -9,7 +9,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Who only listens, or stands by, notices that nobody is there about as soon as a hub
+// A party that only receives, or stands by, notices a dead connection about as soon as a hub
 // does, whose line was cut without a word.
 func TestAPortSoonFailsWhoseServerIsHeardNoMore(t *testing.T) {
 	srv, err := Serve(Config{})

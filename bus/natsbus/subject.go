@@ -16,8 +16,8 @@ const (
 	all    = "all"
 )
 
-// token returns p as it stands in a subject. Roles have no hyphen, so two
-// parties never share one: see [bus.CheckParty].
+// token returns p as a token of a subject. Roles have no hyphen, so two parties
+// never have the same token: see [bus.CheckParty].
 func token(p protocol.Party) string {
 	if p == "" {
 		return all
@@ -25,15 +25,15 @@ func token(p protocol.Party) string {
 	return strings.Replace(string(p), "/", "-", 1)
 }
 
-// Subject returns where all that one party says to another travels; to "" is
-// to everyone.
+// Subject returns the subject of all messages from one party to another; to "" is
+// to all.
 func Subject(from, to protocol.Party) string { return prefix + token(from) + "." + token(to) + ".*" }
 
 func subject(m protocol.Message) string {
 	return prefix + token(m.From) + "." + token(m.To) + "." + m.Kind()
 }
 
-// hears returns the subjects that who listens to: see [protocol.Party.Hears].
+// hears returns the subjects that who subscribes to: see [protocol.Party.Hears].
 func hears(who protocol.Party) []string {
 	own := []string{prefix + "*." + token(who) + ".*"}
 	if who.Private() {
@@ -42,25 +42,26 @@ func hears(who protocol.Party) []string {
 	return append(own, prefix+"*."+all+".*")
 }
 
-// everything is what a tap listens to.
+// everything is the subject of a tap.
 const everything = prefix + ">"
 
-// Rights returns the subjects on which who may publish and which it may read: its
-// own words, what is said to it or to everyone, and its own inbox, where a
-// server answers.
+// Rights returns the subjects on which who may publish, and those that it may read:
+// its own messages; messages to it or to all, and its own inbox, where the
+// server's answers arrive.
 func Rights(who protocol.Party) (publish, subscribe []string) {
 	return []string{prefix + token(who) + ".>"}, append(hears(who), Inbox(who)+".>")
 }
 
-// TapRights is Rights for a [Hub.Tap]: it may publish where nobody listens. A
-// list of what is denied would leave subjects with empty parts.
+// TapRights returns the rights of a [Hub.Tap]: it may publish on a subject without
+// subscribers. Denying all subjects instead would still admit subjects with empty
+// tokens.
 func TapRights() (publish, subscribe []string) { return []string{"nowhere"}, []string{everything} }
 
-// Inbox returns where the server's answers to who go. Parties that share an
-// account do not share it, so none reads another's.
+// Inbox returns the subject of the server's answers to who. Each party has its
+// own, so that parties of one account cannot read each other's answers.
 func Inbox(who protocol.Party) string { return "_INBOX_" + token(who) }
 
-// permissions returns what the user of who may do.
+// permissions returns the permissions of the user of who.
 func permissions(who protocol.Party) *server.Permissions {
 	publish, subscribe := Rights(who)
 	switch who {
@@ -75,7 +76,7 @@ func permissions(who protocol.Party) *server.Permissions {
 	}
 }
 
-// read returns the message of data, which came on subj.
+// read decodes a message and checks it against the subject on which it came.
 func read(subj string, data []byte) (protocol.Message, fault, error) {
 	m, err := protocol.Decode(data)
 	var unknown *protocol.UnknownKindError
@@ -91,14 +92,14 @@ func read(subj string, data []byte) (protocol.Message, fault, error) {
 	case err != nil:
 		return m, unreadable, err
 	case !named(m) || subject(m) != subj:
-		return m, forged, fmt.Errorf("natsbus: message on %s says it is %q %d to %q", subj, m.From, m.Seq, m.To)
+		return m, forged, fmt.Errorf("natsbus: message on %s claims to be %q %d to %q", subj, m.From, m.Seq, m.To)
 	}
 	return m, sound, nil
 }
 
-// named reports whether speaker and listener bear names of parties. Others share
-// their tokens: "agent-oslo", which is of no site, stands in subjects as
-// "agent/oslo" does.
+// named reports whether sender and receiver are valid names of parties. An invalid
+// name can have the token of a valid one: "agent-oslo", which is no party, has
+// that of "agent/oslo".
 func named(m protocol.Message) bool {
 	return bus.CheckParty(m.From) == nil && (m.To == "" || bus.CheckParty(m.To) == nil)
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A scene is a market at work, that someone attacks: what is said in it, a
+// A scene is a running market under attack: the messages in it, a
 // stream of all the coordinator hears and a bucket.
 type scene struct {
 	*stage
-	market *log // all that is heard in the market's account
-	victim *log // all that lyon and its hands may hear
+	market *log // all messages in the market's account
+	victim *log // all that lyon and its executor may receive
 	chief  *nats.Conn
 	lyon   *nats.Conn
 }
@@ -39,7 +39,7 @@ func (l *log) hear(m *nats.Msg) {
 	l.said = append(l.said, m)
 }
 
-// with returns what was heard that holds a text, in subject or data.
+// with returns the received messages that contain a text, in subject or data.
 func (l *log) with(text string) (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *log) with(text string) (all []string) {
 	return all
 }
 
-// toCoordinator returns how much was said to the coordinator.
+// toCoordinator returns the number of messages to the coordinator.
 func (l *log) toCoordinator() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *scene) goOn() {
 type intruder struct {
 	name   string
 	conn   func(s *scene) (*nats.Conn, <-chan error)
-	silent bool // attempts stay in its own server, so nobody tells it that they failed
+	silent bool // attempts stay in its own server, so it gets no error
 }
 
 // hostileLeaf starts a server with oslo's key, set up by somebody who means no

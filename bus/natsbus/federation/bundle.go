@@ -13,12 +13,12 @@ import (
 
 type bundleOptions struct {
 	site   bool
-	listen string // of the site's own server
+	listen string // address of the site's own server
 }
 
-// bundle writes into stage what a member needs on its machine, where it will
-// be kept in at: how it reaches the hub, whom it trusts there, and its key,
-// unless it has one already.
+// bundle writes into stage what a member needs on its machine, where the folder
+// will be at: the hub's addresses, the certificate authority, and a new key
+// unless the member gave a public key of its own.
 func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOptions) error {
 	if err := makeDir(stage); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOpti
 		return err
 	}
 	if keeps {
-		return nil // the server of a site cannot be set up without its seed
+		return nil // the server's configuration contains the seed, which only the site has
 	}
 	return f.leaf(stage, at, m, cmp.Or(o.listen, "127.0.0.1:4222"))
 }
 
-// leaf writes the configuration of a site's own server.
+// leaf writes the configuration of a site's own nats-server, a leaf of the hub.
 func (f *Federation) leaf(stage, at string, m *Member, listen string) error {
 	seed, err := os.ReadFile(filepath.Join(stage, m.Name+".nk"))
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *Federation) leaf(stage, at string, m *Member, listen string) error {
 	return create(filepath.Join(stage, "leaf.conf"), data)
 }
 
-// draw gives a member a new key, and writes its seed into dir.
+// draw generates a key for a member and writes its seed into dir.
 func draw(dir string, m *Member) (string, error) {
 	seed, public, err := natsbus.NewKey()
 	if err != nil {
@@ -96,7 +96,7 @@ func draw(dir string, m *Member) (string, error) {
 		file := filepath.Join(dir, name)
 		err := create(file, seed)
 		if errors.Is(err, fs.ErrExist) {
-			continue // a key that was drawn and not admitted, as on a full disk
+			continue // left by a change that failed after it, for example on a full disk
 		}
 		if err != nil {
 			return "", err

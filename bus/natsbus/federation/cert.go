@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// How long certificates are good for. A server's is renewed with `gridbid
-// federation rotate --server`; browsers and auditors ask for about a year.
+// Validity of certificates. `gridbid federation rotate --server` renews the
+// servers'; 397 days is the limit of browsers for a server certificate.
 const (
 	authorityYears = 10
 	serverDays     = 397
 )
 
-// early covers clocks that are behind ours.
+// early is subtracted from the begin of validity, for clocks that are behind ours.
 const early = 10 * time.Minute
 
-// authority writes a certificate authority that signs for the hub's servers
-// and for nothing else.
+// authority writes the certificate authority of the hub. It has no intermediate
+// authorities and signs only the hub's servers.
 func (f *Federation) authority(dir string, now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *Federation) authority(dir string, now time.Time) error {
 	return sign(c, c, key, key, filepath.Join(dir, caFile), filepath.Join(dir, "ca.key"))
 }
 
-// certify writes a server's certificate, signed by the authority in from.
+// certify writes a certificate for a server, signed by the authority in from.
 func (f *Federation) certify(from, cert, key string, host string, now time.Time) error {
 	pair, err := authorityOf(from)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Federation) certify(from, cert, key string, host string, now time.Time)
 	c := &x509.Certificate{
 		Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-early), NotAfter: now.AddDate(0, 0, serverDays),
 		KeyUsage: x509.KeyUsageDigitalSignature,
-		// Servers of a cluster are each other's clients.
+		// In a cluster, servers also connect to each other as clients.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if ip := net.ParseIP(host); ip != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Init founds a federation in dir, which must be empty or not be there. It
-// writes an authority for certificates, the hub's configuration, and the
-// folders of coordinator, standby, submitter and tap.
+// Init creates a federation in dir, which must be empty or missing. It writes a
+// certificate authority, the hub's configuration, and the folders of
+// coordinator, standby, submitter and tap.
 func Init(dir string, s Setup, now time.Time) (*Federation, error) {
 	s = s.withDefaults()
 	if err := s.check(); err != nil {
@@ -57,21 +57,21 @@ func Init(dir string, s Setup, now time.Time) (*Federation, error) {
 	return f, appear(stage, dir)
 }
 
-// A SiteSetup is what an operator decides of a site.
+// A SiteSetup is an operator's input for a new site.
 type SiteSetup struct {
 	Name string
-	// Key is the public key of a site that keeps its seed to itself; "" draws
-	// one, and the folder holds the seed.
+	// Key is the public key of a site that generated its own key; "" generates
+	// one, and the site's folder holds its seed.
 	Key string
-	// Path is where the site will keep the folder on its machine; "" is where
-	// it is written.
+	// Path is the folder's path on the site's machine; "" is the path where it
+	// is written.
 	Path string
-	// LeafListen is where the site's own server listens for the site's
+	// LeafListen is the address of the site's own server for the site's
 	// parties; default 127.0.0.1:4222.
 	LeafListen string
 }
 
-// Check returns an error if no federation could admit such a site.
+// Check returns an error that says why no federation could admit such a site.
 func (s SiteSetup) Check() error {
 	if err := bus.CheckParty(protocol.Agent(s.Name)); err != nil {
 		return fmt.Errorf("federation: site %q: %w", s.Name, err)
@@ -80,7 +80,7 @@ func (s SiteSetup) Check() error {
 		return fmt.Errorf("federation: site %s: the name belongs to the market", s.Name)
 	}
 	if strings.ContainsAny(s.Path+s.LeafListen, "\"\n\\") {
-		return fmt.Errorf("federation: site %s: path %q or listen %q holds a character that a configuration cannot", s.Name, s.Path, s.LeafListen)
+		return fmt.Errorf("federation: site %s: path %q or listen %q has a quote, a backslash or a line break, which the configuration cannot hold", s.Name, s.Path, s.LeafListen)
 	}
 	if _, _, err := net.SplitHostPort(s.LeafListen); s.LeafListen != "" && err != nil {
 		return fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
@@ -98,7 +98,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// AddSite admits a site, and returns its folder.
+// AddSite admits a site and returns its folder. It refuses a name that exists.
 func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	if err := s.Check(); err != nil {
 		return "", err
@@ -124,8 +124,9 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	if err := f.bundle(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{site: true, listen: s.LeafListen}); err != nil {
 		return "", err
 	}
-	// The folder first: keys that nobody knows open nothing, but a site that is
-	// admitted and has no key could not be mended.
+	// Write the folder before the rules. After a failure in between, an unused
+	// folder is left; in the other order a site would be admitted without a key,
+	// and no command could repair that.
 	if err := appear(stage, dir); err != nil {
 		return "", err
 	}
@@ -134,28 +135,28 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	return dir, f.save(f.dir)
 }
 
-// own gives a member a key whose seed is not here.
+// own gives a member a key that it generated itself.
 func (f *Federation) own(m *Member, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
 	for _, r := range f.Revoked {
 		if r.Key == key {
-			return fmt.Errorf("federation: key %s of %s was revoked; draw another", key, r.Name)
+			return fmt.Errorf("federation: key %s of %s was revoked; generate another", key, r.Name)
 		}
 	}
 	for _, other := range slices.Concat(f.Market, f.Sites) {
 		if slices.Contains(other.Keys, key) {
-			return fmt.Errorf("federation: key %s is that of %s; each needs its own", key, other.Name)
+			return fmt.Errorf("federation: key %s belongs to %s; each member needs its own", key, other.Name)
 		}
 	}
 	m.Keys, m.Made = append(m.Keys, key), m.Made+1
 	return nil
 }
 
-// RevokeSite shuts a site out: the hub disconnects it as soon as it has read
-// accounts.conf again. Its folder is moved below revoked/, and its keys are
-// never admitted again; the name may be, with another key.
+// RevokeSite removes a site: the hub disconnects it when it reloads
+// accounts.conf. RevokeSite moves the site's folder below revoked/. Its keys stay
+// refused for ever; the name can be admitted once more with another key.
 func (f *Federation) RevokeSite(name string, now time.Time) error {
 	i := slices.IndexFunc(f.Sites, func(m Member) bool { return m.Name == name })
 	if i < 0 {
@@ -165,7 +166,7 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 		f.Revoked = append(f.Revoked, Revoked{name, k, now.UTC().Truncate(time.Second)})
 	}
 	f.Sites = slices.Delete(f.Sites, i, i+1)
-	// The rules first: what happens to files matters less.
+	// Write the rules before moving files: an attacker must lose access first.
 	if err := f.save(f.dir); err != nil {
 		return err
 	}
@@ -179,15 +180,15 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 			continue
 		}
 		if err := os.Rename(f.folder(name), to); err != nil && !os.IsNotExist(err) {
-			return fmt.Errorf("federation: %s is shut out, but its folder stays: %w", name, err)
+			return fmt.Errorf("federation: %s is revoked, but its folder could not be moved: %w", name, err)
 		}
 		return nil
 	}
 }
 
-// Rotate gives a member a new key beside the old one, which is admitted until
-// Retire. It returns the file of the new seed, or "" for a member that keeps its
-// seed to itself and gave the public part.
+// Rotate gives a member a second key; the hub admits both until Retire. It returns
+// the file of the new seed, or "" if public is the key that the member generated
+// itself.
 func (f *Federation) Rotate(name, public string) (file string, err error) {
 	m, err := f.member(name)
 	if err != nil {
@@ -202,11 +203,11 @@ func (f *Federation) Rotate(name, public string) (file string, err error) {
 		}
 		return "", f.save(f.dir)
 	}
-	if err := makeDir(f.folder(name)); err != nil { // it was handed over, and deleted here
+	if err := makeDir(f.folder(name)); err != nil { // the operator may have deleted it after handing it over
 		return "", err
 	}
 	if file, err = draw(f.folder(name), m); err == nil {
-		err = settle(f.folder(name)) // before it is the one that stays when the old one is retired
+		err = settle(f.folder(name)) // on disk before Retire can make it the only key
 	}
 	if err != nil {
 		return "", err
@@ -214,7 +215,7 @@ func (f *Federation) Rotate(name, public string) (file string, err error) {
 	return file, f.save(f.dir)
 }
 
-// Retire revokes all keys of a member but its newest. It returns how many.
+// Retire revokes all keys of a member but its newest, and returns how many.
 func (f *Federation) Retire(name string, now time.Time) (int, error) {
 	m, err := f.member(name)
 	if err != nil {
@@ -228,7 +229,7 @@ func (f *Federation) Retire(name string, now time.Time) (int, error) {
 	return len(old), f.save(f.dir)
 }
 
-// folder is where a member's files are.
+// folder returns the path of a member's files.
 func (f *Federation) folder(name string) string {
 	if slices.Contains(marketNames, name) {
 		return filepath.Join(f.dir, name)

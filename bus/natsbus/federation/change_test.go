@@ -118,7 +118,7 @@ func TestASiteWithALeafChangesItsKey(t *testing.T) {
 	leaf.Close()
 	s.until("the leaf is gone", func() bool { return s.hub.Leaves() == 0 })
 	agent := s.join(s.leaf("oslo"), oslo)
-	s.until("the site is heard", func() bool { // its leaf tells the hub some milliseconds later who listens there
+	s.until("the site is heard", func() bool { // its leaf tells the hub some milliseconds later which subjects it subscribes to
 		s.say(agent, word(oslo, protocol.Coordinator, 1, "offer"))
 		time.Sleep(time.Millisecond)
 		return len(coordinator.Heard()) > 0
@@ -266,7 +266,7 @@ func TestAddressesAreWhatTheyAreTakenFor(t *testing.T) {
 	}
 }
 
-// Several commands at once: one changes the federation, the others are told.
+// Several commands at once: one changes the federation, the others get an error.
 func TestOneChangesItAtATime(t *testing.T) {
 	s := newStage(t)
 	release, err := federation.Lock(s.dir)
@@ -303,7 +303,7 @@ func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
 	}
 }
 
-// A hub that nobody looks after for a year lets nobody in from then on.
+// A hub without maintenance for a year refuses all connections from then on.
 func TestACertificateThatEndsSoonIsTold(t *testing.T) {
 	for days, want := range map[int]bool{0: false, 360: false, 380: true} {
 		dir := filepath.Join(t.TempDir(), "fed")

@@ -39,7 +39,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 	chief, _ := s.raw("", "coordinator")
 	js, err := jetstream.New(chief)
 	s.must(err)
-	for _, asked := range []int{3, 0} { // who does not say how many copies takes none away
+	for _, asked := range []int{3, 0} { // 0 means "not configured" and must not remove copies
 		s.until("the books are open", func() bool {
 			kept, err := eventlog.Open(t.Context(), s.open("coordinator"), protocol.Coordinator, eventlog.Config{Replicas: asked})
 			if err == nil {

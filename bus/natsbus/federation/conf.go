@@ -18,11 +18,11 @@ import (
 //go:embed conf.tmpl
 var confText string
 
-// conf holds the configuration files that we write. What is filled in has been
-// checked, and is quoted.
+// conf has the templates of the configuration files. Values are checked before
+// and quoted by the templates.
 var conf = template.Must(template.New("").Funcs(template.FuncMap{"q": strconv.Quote, "list": list}).Parse(confText))
 
-// list writes subjects as nats-server reads them.
+// list formats subjects in the syntax of nats-server.
 func list(all []string) string {
 	var b bytes.Buffer
 	for i, s := range all {
@@ -42,23 +42,23 @@ func write(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// A user is who may log in, and what he may do.
+// A user is a login with its permissions.
 type user struct {
 	Key                string
 	Who                string
 	Publish, Subscribe []string
 }
 
-// outward are the parties of a site that speak to the coordinator: its agent,
-// and what takes in jobs from its cluster.
+// outward returns the parties of a site that send to the coordinator: its agent,
+// and the queue that submits jobs from its cluster.
 func outward(site string) []protocol.Party {
 	return []protocol.Party{protocol.Agent(site), protocol.Queue(site)}
 }
 
-// siteUser returns what one key of a site may do: its agent and its queue speak
-// to the coordinator, and agent, hands and feed among each other. That they could speak
-// to others would not help them, as nobody imports it; but so it is refused
-// aloud.
+// siteUser returns the permissions of a site's key: its agent and its queue may
+// send to the coordinator, and agent, executor and signal source to each other.
+// Other accounts import nothing else from the site, so more permissions would be
+// of no use; but with these the server refuses an attempt and logs it.
 func siteUser(site, key string) user {
 	u := user{Key: key, Who: site}
 	agent, hands, feed := protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)
@@ -82,13 +82,13 @@ func marketUser(name, key string) user {
 		u.Publish, u.Subscribe = natsbus.TapRights()
 	case SubmitterName:
 		u.Publish, u.Subscribe = natsbus.Rights(protocol.Submitter)
-	default: // the coordinator keeps its streams and buckets in this account, which is its own
+	default: // the coordinator: its streams and buckets are in this account, which no site can reach
 		u.Publish, u.Subscribe = []string{">"}, []string{">"}
 	}
 	return u
 }
 
-// rules returns accounts.conf.
+// rules returns the content of accounts.conf.
 func (f *Federation) rules() ([]byte, error) {
 	type site struct {
 		Account       string
@@ -123,7 +123,7 @@ func (f *Federation) rules() ([]byte, error) {
 
 func accountOf(site string) string { return "SITE-" + site }
 
-// hub is the folder of one server's files.
+// hub returns the folder name of a server's files.
 func (f *Federation) hub(i int) string {
 	if len(f.Setup.Hosts) == 1 {
 		return "hub"
@@ -131,7 +131,7 @@ func (f *Federation) hub(i int) string {
 	return fmt.Sprintf("hub-%d", i+1)
 }
 
-// serverFiles writes what one server of the hub needs into a prepared folder.
+// serverFiles writes the files of one server of the hub into a prepared folder.
 func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 	dir := filepath.Join(stage, f.hub(i))
 	if err := makeDir(dir); err != nil {
@@ -167,18 +167,18 @@ func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 	return create(filepath.Join(dir, "hub.conf"), data)
 }
 
-// HubConf is the configuration file of one of the hub's servers, from 0.
+// HubConf returns the configuration file of the hub's i-th server, from 0.
 func (f *Federation) HubConf(i int) string { return filepath.Join(f.dir, f.hub(i), "hub.conf") }
 
-// Watched are the files that a server of the hub is to read again when they change,
-// by its configuration file: see natsbus.Hosted.Watch.
+// Watched returns the files of a server of the hub, by its configuration file, whose
+// change requires a reload: see natsbus.Hosted.Watch.
 func Watched(conf string) []string {
 	dir := filepath.Dir(conf)
 	return []string{conf, filepath.Join(dir, accountsFile), filepath.Join(dir, "server.pem")}
 }
 
-// RenewServers gives all servers of the hub new certificates. A server reads
-// them with its configuration.
+// RenewServers writes new certificates for all servers of the hub. A server uses
+// them from its next reload on.
 func (f *Federation) RenewServers(now time.Time) error {
 	for i, host := range f.Setup.Hosts {
 		dir := filepath.Join(f.dir, f.hub(i))
@@ -191,7 +191,8 @@ func (f *Federation) RenewServers(now time.Time) error {
 		if err := f.certify(f.dir, cert, key, host, now); err != nil {
 			return err
 		}
-		// A server that looks between the two refuses the pair and keeps its own.
+		// A server that reloads between the two renames refuses the mismatched
+		// pair and keeps its old one.
 		for _, name := range []string{"server.key", "server.pem"} {
 			if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("federation: %w", err)

@@ -1,35 +1,35 @@
-// Package federation keeps who belongs to a federation, and writes from that
-// what its servers and parties need: keys, certificates, permissions, and
-// configuration files that are ready to use. The command is `gridbid
-// federation`.
+// Package federation manages the members of a federation and generates what its
+// servers and parties need: keys, certificates, permissions, and complete
+// configuration files. The command is `gridbid federation`.
 //
-// # Who may say what to whom
+// # Permissions
 //
-// Each site has an account of its own on the hub, and the market has one. What
-// is said in one account is not heard in another, but for what the market's
-// account exports:
+// Each site has a NATS account on the hub, and the market has one. Messages do
+// not pass between accounts, except on what the market's account imports and
+// exports:
 //
-//   - a site's agent may speak to the coordinator, on
+//   - a site's agent may send to the coordinator, on
 //     gridbid.v1.agent-SITE.coordinator.*, which no other account imports;
-//   - the coordinator is heard on gridbid.v1.coordinator.agent-SITE.* by that
-//     site alone, and on gridbid.v1.coordinator.all.* by all.
+//   - the coordinator's messages on gridbid.v1.coordinator.agent-SITE.* reach
+//     that site alone, and those on gridbid.v1.coordinator.all.* all sites.
 //
-// So a site that speaks in another's name is heard by nobody, and streams,
-// key-value buckets and inboxes of the market stand in an account that it
-// cannot reach. What a site's agent says to its hands and feed stays in the
-// site's account. Beside that the server holds the site's key to the subjects
-// of its own parties, so that an attempt is refused and logged, not ignored.
+// So messages that a site sends in the name of another reach no party, and
+// streams, key-value buckets and inboxes of the market are in an account that no
+// site can reach. Messages between a site's agent, executor and signal source
+// stay in the site's account. In addition the server limits each site's key to
+// the subjects of its own parties, so that it refuses and logs an attempt.
 //
-// A site connects to the hub itself, or has a server of its own that does, as a
-// leaf. The rules stand at the hub, so a site cannot change them in its server.
+// A site connects to the hub directly, or runs a nats-server of its own as a
+// leaf. The hub enforces the rules, so a site cannot change them in its server.
 //
 // # Files
 //
-// A federation is a folder. federation.json is what is known: names, public
-// keys and limits, and no secret. hub/accounts.conf follows from it and is
-// written anew at each change; hub/hub.conf is written once and is the
-// operator's from then on. The folder of a site or of another party holds its
-// secret key; hand it over by a way that others cannot read, and then delete
-// it here. All files are for their owner alone, a file appears whole or not at
-// all, and a key is never written over.
+// A federation is a folder. federation.json is its state: names, public keys and
+// limits, and no secret. hub/accounts.conf is generated from it at each change;
+// hub/hub.conf is written once and belongs to the operator from then on. The
+// folder of a site or of another member holds its secret key: hand it over on a
+// secure channel, and then delete it here. Only the owner may read the files.
+// Each is written atomically, and a key is never overwritten.
+//
+// Package bus/natsbus, the neighbour, connects parties by these files.
 package federation

@@ -16,19 +16,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Setup is what an operator decides when he founds a federation. The zero of
-// a field is its default, except of Hosts.
+// A Setup is an operator's input for a new federation. The zero of each field
+// except Hosts means its default.
 type Setup struct {
-	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, one each: one, or three for a cluster
+	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, each once: one, or three or five for a cluster
 	Listen   string   `json:"listen"`    // address that the servers listen on, or "host": each on its own of Hosts; default 0.0.0.0
 	Port     int      `json:"port"`      // for parties; default 4222
-	LeafPort int      `json:"leaf_port"` // for servers of sites; default 7422
-	Route    int      `json:"route"`     // between servers of a cluster; default 6222
+	LeafPort int      `json:"leaf_port"` // for the servers of sites; default 7422
+	Route    int      `json:"route"`     // between the servers of a cluster; default 6222
 	Limits   Limits   `json:"limits"`
 }
 
-// Limits are what the hub grants to each site. What a site may say in a second
-// is limited by the coordinator: see natsbus.Limits.
+// Limits are the hub's limits for each site. The coordinator limits a site's
+// messages a second: see natsbus.Limits.
 type Limits struct {
 	Payload       int `json:"payload"`       // bytes of one message; default 524,288, an offer for some 800 jobs
 	Connections   int `json:"connections"`   // default 8
@@ -80,37 +80,38 @@ func (s Setup) check() error {
 	return nil
 }
 
-// ported reports whether more stands in a host than its name or address.
+// ported reports whether host has a port. It must not take an IPv6 address,
+// which has colons too, for one.
 func ported(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && strings.Contains(host, ":")
 }
 
-// A Member is a party or a site that holds a key.
+// A Member is a party of the market, or a site, that holds a key.
 type Member struct {
 	Name string   `json:"name"`
-	Keys []string `json:"keys"` // public; two while a new one takes over
-	// Made counts the keys that the member ever had, so that files of two keys
+	Keys []string `json:"keys"` // public keys; two during a rotation
+	// Made counts all keys that the member has had, so that the files of two keys
 	// never share a name.
 	Made int `json:"made"`
 }
 
-// A Revoked is a key that must not come back.
+// A Revoked is a key that must never be admitted again.
 type Revoked struct {
 	Name string    `json:"name"`
 	Key  string    `json:"key"`
 	At   time.Time `json:"at"`
 }
 
-// Members of the market: who is neither a site nor founded by one.
+// Names of the market's members; sites cannot have them.
 const (
 	CoordinatorName = "coordinator"
-	StandbyName     = "standby" // speaks as coordinator when it has taken over
+	StandbyName     = "standby" // sends as coordinator when it has taken over
 	SubmitterName   = "submitter"
 	TapName         = "tap"
 )
 
-// A Federation is the content of a folder.
+// A Federation is the state of a federation, stored in a folder.
 type Federation struct {
 	Format  int       `json:"format"` // 1
 	Setup   Setup     `json:"setup"`
@@ -121,18 +122,18 @@ type Federation struct {
 	dir string
 }
 
-// ErrTaken says that a name or a folder is in use already.
+// ErrTaken reports that a name or a folder exists; neither is overwritten.
 var ErrTaken = errors.New("is there already, and is not written over")
 
-// ErrUnknown says that nobody of a name belongs to the federation.
+// ErrUnknown reports that the federation has no member of that name.
 var ErrUnknown = errors.New("does not belong to the federation")
 
-// Open reads the federation of a folder.
+// Open reads the federation in a folder.
 func Open(dir string) (*Federation, error) {
 	file := filepath.Join(dir, stateFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("federation: %s holds no federation; found one with `gridbid federation init`", dir)
+		return nil, fmt.Errorf("federation: %s holds no federation; create one with `gridbid federation init`", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("federation: %w", err)
@@ -145,15 +146,15 @@ func Open(dir string) (*Federation, error) {
 	return f, err
 }
 
-// parse reads what is known of a federation, and trusts none of it: the file
-// may have been edited, and what it names ends in the server's configuration.
+// parse reads and validates federation.json. It checks every value, since the file
+// may have been edited and its values go into the servers' configuration.
 func parse(data []byte) (*Federation, error) {
 	f := &Federation{}
 	if err := json.Unmarshal(data, f); err != nil {
 		return nil, err
 	}
 	if f.Format != 1 {
-		return nil, fmt.Errorf("format %d; this gridbid reads 1", f.Format)
+		return nil, fmt.Errorf("format %d, want 1: use a gridbid of the version that wrote it", f.Format)
 	}
 	if err := f.Setup.check(); err != nil {
 		return nil, err
@@ -162,19 +163,19 @@ func parse(data []byte) (*Federation, error) {
 	for i, m := range slices.Concat(f.Market, f.Sites) {
 		market := i < len(f.Market)
 		if market != slices.Contains(marketNames, m.Name) || seen[m.Name] || bus.CheckParty(protocol.Agent(m.Name)) != nil {
-			return nil, fmt.Errorf("member %q: unfit, or named twice", m.Name)
+			return nil, fmt.Errorf("member %q: not a valid name, or named twice", m.Name)
 		}
 		seen[m.Name] = true
 		for _, k := range m.Keys {
 			if !natsbus.IsPublicKey(k) || seen[k] {
-				return nil, fmt.Errorf("member %s: %q is no public key of a user, or stands twice", m.Name, k)
+				return nil, fmt.Errorf("member %s: %q is not the public key of a user, or is used twice", m.Name, k)
 			}
 			seen[k] = true
 		}
 	}
 	for _, r := range f.Revoked {
 		if seen[r.Key] {
-			return nil, fmt.Errorf("key %s of %s is revoked, and in use", r.Key, r.Name)
+			return nil, fmt.Errorf("key %s of %s is revoked but in use; remove one of the two entries", r.Key, r.Name)
 		}
 	}
 	return f, nil
@@ -182,7 +183,7 @@ func parse(data []byte) (*Federation, error) {
 
 var marketNames = []string{CoordinatorName, StandbyName, SubmitterName, TapName}
 
-// member returns who bears a name.
+// member returns the member of a name, or ErrUnknown.
 func (f *Federation) member(name string) (*Member, error) {
 	for _, list := range [][]Member{f.Market, f.Sites} {
 		for i := range list {
@@ -194,7 +195,7 @@ func (f *Federation) member(name string) (*Member, error) {
 	return nil, fmt.Errorf("federation: %q %w", name, ErrUnknown)
 }
 
-// Keys returns the public keys of a member, oldest first.
+// Keys returns the public keys of a member, the oldest first.
 func (f *Federation) Keys(name string) ([]string, error) {
 	m, err := f.member(name)
 	if err != nil {
@@ -203,10 +204,10 @@ func (f *Federation) Keys(name string) ([]string, error) {
 	return slices.Clone(m.Keys), nil
 }
 
-// Replicas is how many servers keep a copy of each stream and bucket.
+// Replicas returns how many servers store a copy of each stream and bucket.
 func (f *Federation) Replicas() int { return min(3, len(f.Setup.Hosts)) }
 
-// URL is where parties reach the hub.
+// URL returns the addresses of the hub for parties, separated by commas.
 func (f *Federation) URL() string {
 	all := make([]string, len(f.Setup.Hosts))
 	for i, h := range f.Setup.Hosts {

@@ -18,7 +18,7 @@ const (
 	accountsFile = "accounts.conf"
 )
 
-// create writes a file that is not there yet, for its owner alone.
+// create writes a new file that only its owner may read. It fails if file exists.
 func create(file string, data []byte) error {
 	w, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -34,7 +34,8 @@ func create(file string, data []byte) error {
 	return nil
 }
 
-// replace writes a file of ours anew: readers see the old one or the new one.
+// replace atomically replaces a file that we generate, if its content changes:
+// readers see the old content or the new.
 func replace(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -60,7 +61,7 @@ func copyFile(from, to string) error {
 	return create(to, data)
 }
 
-// settle has the disk keep what was renamed in dir.
+// settle flushes the names in dir to the disk, so that a rename survives a crash.
 func settle(dir string) error {
 	if err := atomicfile.Settle(dir); err != nil {
 		return fmt.Errorf("federation: %w", err)
@@ -68,7 +69,7 @@ func settle(dir string) error {
 	return nil
 }
 
-// stageNext makes a folder beside dir, in which to prepare it.
+// stageNext makes a temporary folder beside dir, to prepare its content in.
 func stageNext(dir string) (string, error) {
 	if err := makeDir(filepath.Dir(dir)); err != nil {
 		return "", err
@@ -80,7 +81,7 @@ func stageNext(dir string) (string, error) {
 	return stage, nil
 }
 
-// appear has a prepared folder take its place, which is empty or not there.
+// appear renames a prepared folder to dir, which must be empty or missing.
 func appear(stage, dir string) error {
 	if err := settle(stage); err != nil {
 		return err
@@ -91,12 +92,12 @@ func appear(stage, dir string) error {
 	return settle(filepath.Dir(dir))
 }
 
-// Settle writes the rules again that follow from what is known, if a change before
-// was cut short, as by a full disk.
+// Settle regenerates the rules from the stored state, in case an earlier change
+// was interrupted between the two, as by a full disk.
 func (f *Federation) Settle() error { return f.save(f.dir) }
 
-// save writes what is known into a folder, and the rules that follow from it.
-// Should only the first be written, [Federation.Settle] mends it.
+// save writes the state into a folder, and then the rules generated from it. If
+// only the state was written, [Federation.Settle] completes it.
 func (f *Federation) save(dir string) error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -120,8 +121,8 @@ func (f *Federation) save(dir string) error {
 	return nil
 }
 
-// Lock keeps other commands from changing the federation of dir until release
-// is called.
+// Lock keeps other commands from changing the federation of dir until the caller
+// calls release.
 func Lock(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -132,7 +133,7 @@ func Lock(dir string) (release func(), err error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("federation: %s cannot be locked: keep it on a disk of this machine: %w", dir, err)
 		}
-		return nil, fmt.Errorf("federation: %s: another command is changing it; try again", dir)
+		return nil, fmt.Errorf("federation: %s: another command is changing it; retry when it has finished", dir)
 	}
 	return func() { d.Close() }, nil
 }
