@@ -12,12 +12,12 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 )
 
-// unkeyed stands in for a key: the library asks for one, and reads the
-// environment if it gets none. The wire takes it off again.
+// unkeyed stands in for a missing key: without one the library would read the
+// environment. The wire removes it from each request.
 const unkeyed = Key("no-key")
 
-// backend returns the library's client, over a wire of ours. All that it would
-// look up elsewhere is given.
+// backend returns the library's client on top of our wire. It sets every option
+// that the library would otherwise read from the environment.
 func backend(cfg Config, u *url.URL) (llms.Model, error) {
 	key := cfg.Key
 	if key == "" {
@@ -25,7 +25,7 @@ func backend(cfg Config, u *url.URL) (llms.Model, error) {
 	}
 	w := &wire{api: cfg.API, most: cfg.MaxReply, key: cfg.Key, hosted: u.Hostname() == "api.openai.com", client: &http.Client{
 		Transport: cfg.Transport,
-		// A redirect would carry key and prompt to somebody else.
+		// A redirect would send the key and the prompt to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	base := strings.TrimSuffix(u.String(), "/")
@@ -40,10 +40,10 @@ func backend(cfg Config, u *url.URL) (llms.Model, error) {
 	return nil, fmt.Errorf("api %q: want %s or %s", cfg.API, OpenAI, Anthropic)
 }
 
-// messages puts a prompt into the library's words.
+// messages converts a prompt to the library's messages.
 func messages(api API, p Prompt) []llms.MessageContent {
 	system := p.System
-	if api == Anthropic && p.Schema != nil { // it has no field for a schema
+	if api == Anthropic && p.Schema != nil { // its format has no field for a schema
 		system += "\n\nAnswer with one JSON object and nothing else. It fits this JSON Schema: " + string(p.Schema)
 	}
 	user := llms.MessageContent{Role: llms.ChatMessageTypeHuman, Parts: []llms.ContentPart{llms.TextPart(p.User)}}

@@ -14,19 +14,19 @@ import (
 	"sync"
 )
 
-// A Cassette holds replies of a server, to be had again without it. It is a
-// Transport of a [Config]. The key is not kept: a model sends it in a header
-// alone, and headers are not kept.
+// A Cassette records the replies of a server, and replays them without it. It is a
+// Transport of a [Config]. It does not store the key: a model sends it in a header
+// only, and headers are not stored.
 type Cassette struct {
 	key  Key
-	next http.RoundTripper // nil: replies come from the file alone
+	next http.RoundTripper // nil: replay
 
 	mu     sync.Mutex
 	file   *os.File
 	tracks map[string]track
 }
 
-// A track is one exchange, a line of the file.
+// A track is one request with its reply: a line of the file.
 type track struct {
 	Hash    string          `json:"hash"` // of method, path and request
 	Method  string          `json:"method"`
@@ -37,8 +37,8 @@ type track struct {
 	Reply   string          `json:"reply"`
 }
 
-// Record returns a cassette that lets requests through to next, and writes what
-// came back to a new file. The caller closes it.
+// Record returns a cassette that passes requests to next, and writes the replies to
+// a new file. The caller closes it.
 func Record(path string, key Key, next http.RoundTripper) (*Cassette, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -47,7 +47,7 @@ func Record(path string, key Key, next http.RoundTripper) (*Cassette, error) {
 	return &Cassette{key: key, next: next, file: f}, nil
 }
 
-// Replay returns a cassette that answers from a file, and reaches nobody.
+// Replay returns a cassette that answers from a file and opens no connection.
 func Replay(path string) (*Cassette, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Cassette) write(t track) error {
 	return err
 }
 
-// Close ends a recording.
+// Close closes the file of a recording.
 func (c *Cassette) Close() error {
 	if c.file == nil {
 		return nil

@@ -7,31 +7,31 @@ import (
 	"unicode"
 )
 
-// A Fault is a way in which a model fails to answer.
+// A Fault is the kind of a failed call.
 type Fault string
 
 // The faults.
 const (
-	Late        Fault = "late"        // no whole reply before the context ended
+	Late        Fault = "late"        // no complete reply before the context ended
 	Unreachable Fault = "unreachable" // no connection, or it broke
 	Status      Fault = "status"      // the server answered with an error: see Error.Status
-	Garbled     Fault = "garbled"     // a reply that is not in the format, or not JSON where that was asked for
-	Cut         Fault = "cut"         // a reply without its end
+	Garbled     Fault = "garbled"     // the reply is not in the format, or not JSON though the prompt has a schema
+	Cut         Fault = "cut"         // the reply is incomplete
 	Empty       Fault = "empty"
 	TooBig      Fault = "too-big"
-	Declined    Fault = "declined" // the model or its filter refuses
+	Declined    Fault = "declined" // the model or a filter refuses
 	ToolCall    Fault = "tool-call"
-	OverBudget  Fault = "over-budget" // a limit of ours; the server was not asked
+	OverBudget  Fault = "over-budget" // a limit of the Config; the server was not called
 )
 
-// An Error is why there is no reply.
+// An Error says why a call has no reply.
 type Error struct {
 	Fault  Fault
-	Status int           // of HTTP; 0: there was none
-	Retry  time.Duration // the server asks not to be asked again before; 0: it does not say
-	Detail string        // for people; printable, short, without the key
+	Status int           // HTTP status; 0: no response
+	Retry  time.Duration // time for which the server asks callers to wait; 0: not stated
+	Detail string        // for display; printable, short, without the key
 
-	ended error // of the context, if that is why
+	ended error // error of the context, if that is the reason
 }
 
 func (e *Error) Error() string {
@@ -42,17 +42,17 @@ func (e *Error) Error() string {
 	return s + ": " + e.Detail
 }
 
-// Unwrap returns why the context ended, of what came too late: so errors.Is finds
-// context.DeadlineExceeded, which the library's own errors hide.
+// Unwrap returns the error of the context if the call was late, so that errors.Is
+// finds context.DeadlineExceeded, which the library's own errors hide.
 func (e *Error) Unwrap() error { return e.ended }
 
-// Is lets errors.Is compare the fault alone.
+// Is makes errors.Is compare only the fault.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Fault == e.Fault
 }
 
-// clean returns s as a line that a terminal may show.
+// clean returns s as one printable line.
 func clean(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -66,8 +66,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// told returns the beginning of a text from outside, for people. The key is taken
-// out before it is cut, so that no part of one is left at the end.
+// told returns the beginning of an untrusted text, for display. It removes the key
+// before it cuts the text, so that no part of the key is left at the end.
 func (k Key) told(s string) string {
 	const most = 300
 	s = k.scrub(clean(s))

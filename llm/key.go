@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A Key is a secret. It prints as stars, and comes from a file or from the
-// environment, never from a flag.
+// A Key is a secret. It prints as stars. It comes from a file or the environment,
+// never from a flag, which other users could see.
 type Key string
 
-// ReadKey returns the key that a file holds, or, where no file is named, the one that
-// the environment gave. Blanks and line ends around it are no part of it.
+// ReadKey returns the key in a file or, if file is "", the key given by the
+// environment. It trims surrounding white space.
 func ReadKey(file, given string) (Key, error) {
 	if file == "" {
 		return Key(strings.TrimSpace(given)), nil
@@ -23,12 +23,12 @@ func ReadKey(file, given string) (Key, error) {
 	}
 	key := Key(strings.TrimSpace(string(text)))
 	if key == "" {
-		return "", fmt.Errorf("%s is empty: write the key into it, or name no file", file)
+		return "", fmt.Errorf("llm: key file %s is empty: write the key into it, or configure no file", file)
 	}
 	return key, nil
 }
 
-// String returns what may be seen of the key.
+// String returns what may be displayed of the key.
 func (k Key) String() string {
 	if k == "" {
 		return ""
@@ -42,7 +42,7 @@ func (k Key) GoString() string { return k.String() }
 // MarshalText is String, so that no encoder shows the key.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// scrub returns s without the key.
+// scrub replaces the key in s by stars.
 func (k Key) scrub(s string) string {
 	if k == "" {
 		return s

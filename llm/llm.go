@@ -1,15 +1,18 @@
-// Package llm is the one door to language models. It speaks to servers in the
-// format of OpenAI's chat completions (Ollama, vLLM and most hosted services),
-// or of Anthropic's messages, through langchaingo, which nothing else imports.
+// Package llm is the only access to language models. It calls servers in the format
+// of OpenAI's chat completions (Ollama, vLLM and most hosted services) or of
+// Anthropic's messages. It uses langchaingo, which no other package imports.
 //
-// A model is asked one thing at a time and says one thing back: no tools, no
-// streams, no memory. What the library lets through is an error here: a reply
-// cut short, refused, empty, too long, with tool calls, or not JSON where JSON
-// was asked for; a panic of the client; a server that hangs. See [Fault].
+// A call is one prompt and one reply: no tools, no streams, no memory. The package
+// turns into errors what the library lets through: a reply that is cut short,
+// refused, empty, too long, has tool calls, or is not JSON though the prompt has a
+// schema; a panic of the client; a server that hangs. See [Fault].
 //
-// Promises: Ask returns when its context ends, whatever the server does; the
-// key stands in no reply and no error; no more calls and tokens are spent in
-// an hour than the limits allow; of the environment only a proxy is read.
+// Promises: Ask returns when its context ends, whatever the server does; no reply
+// and no error contains the key; calls and tokens of an hour stay within the
+// limits; of the environment only proxy settings are read.
+//
+// Package coordinator/advisor asks models on behalf of the market; package
+// llm/faultyserver is a hostile server for tests.
 package llm
 
 import (
@@ -35,48 +38,47 @@ const (
 	Anthropic API = "anthropic"
 )
 
-// A Config says where a model is and what it may cost. The zero of a field is
-// its default; URL and Model have none.
+// A Config is the address of a model and the limits of its cost. The zero of a field
+// means its default; URL and Model have none.
 type Config struct {
 	API   API
-	URL   string // before "/chat/completions" or "/messages": "http://127.0.0.1:11434/v1"
+	URL   string // the part before "/chat/completions" or "/messages": "http://127.0.0.1:11434/v1"
 	Model string
 	Key   Key
 
-	Wait     time.Duration // for a reply, where the context has no deadline; default 30s
+	Wait     time.Duration // for a reply, if the context has no deadline; default 30s
 	MaxReply int64         // bytes of a reply on the wire; default 1 MiB
 	Hourly   Limit
 	Tariff   Tariff
 
 	Transport http.RoundTripper // default: plain HTTP; see also [Cassette]
-	Now       func() time.Time  // default: the clock
+	Now       func() time.Time  // default: time.Now
 }
 
-// A Prompt is what is asked.
+// A Prompt is the input of a call.
 type Prompt struct {
 	System, User string
 	Images       [][]byte        // PNG
-	Schema       json.RawMessage // of the reply, which must then be one JSON value; nil: text
+	Schema       json.RawMessage // of the reply, which must then be one JSON value; nil: free text
 	Name         string          // of the schema
-	Tokens       int             // most in the reply; default 512
+	Tokens       int             // limit for the reply; default 512
 }
 
-// A Reply is a whole answer.
+// A Reply is a complete reply.
 type Reply struct {
 	Text    string
-	In, Out int // tokens, as the server counts; from the length of the text if it does not
+	In, Out int // tokens counted by the server; estimated from lengths if it does not count
 	Took    time.Duration
 }
 
-// A Model is one model of one server. Its methods may be called from several
-// goroutines.
+// A Model is one model at one server. It is safe for concurrent use.
 type Model struct {
 	cfg   Config
 	chat  llms.Model
 	spent meter
 }
 
-// Open returns a model. It does not speak to the server yet.
+// Open returns a model. It opens no connection. The error says which setting is wrong.
 func Open(cfg Config) (*Model, error) {
 	if cfg.API == "" {
 		cfg.API = OpenAI
@@ -97,11 +99,11 @@ func Open(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) { // no header takes it, and each call would fail
-		return nil, errors.New("llm: the key holds a blank, a line break or what is no letter of a key: want one line with the key alone")
+	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) { // such a key is no valid header, and each call would fail
+		return nil, errors.New("llm: the key has a space, a line break or a character outside of ASCII: want one line with the key alone")
 	}
 	if cfg.Model == "" {
-		return nil, errors.New("llm: no model is named; say which one the server shall run")
+		return nil, errors.New("llm: model is missing: configure which one the server shall run")
 	}
 	m := &Model{cfg: cfg, spent: meter{limit: cfg.Hourly, tariff: cfg.Tariff}}
 	m.chat, err = backend(cfg, u)
@@ -111,22 +113,22 @@ func Open(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-// checkURL refuses what would send a key where others can read it.
+// checkURL refuses URLs that would send the key unencrypted or hold a password.
 func checkURL(raw string, key Key) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		shown := key.scrub(raw)
-		if i := strings.LastIndex(raw, "@"); i >= 0 { // before it there may be a password
+		if i := strings.LastIndex(raw, "@"); i >= 0 { // before the @ there may be a password
 			shown = "***" + raw[i:]
 		}
 		return nil, fmt.Errorf("llm: url %q: want http://HOST/v1 or https://HOST/v1", shown)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("llm: url: it holds a user, a query or a fragment; hand the key over in a file or in the environment")
+		return nil, errors.New("llm: url: it has a user, a query or a fragment; pass the key in a file or in the environment")
 	}
 	ip := net.ParseIP(u.Hostname())
 	if key != "" && u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("llm: url %s: the key would cross the network in clear; use https, or no key", u)
+		return nil, fmt.Errorf("llm: url %s: the key would cross the network unencrypted; use https, or no key", u)
 	}
 	return u, nil
 }
@@ -134,10 +136,10 @@ func checkURL(raw string, key Key) (*url.URL, error) {
 // Name returns the model's name.
 func (m *Model) Name() string { return m.cfg.Model }
 
-// Spent returns what the model has cost so far.
+// Spent returns the cost of the model so far.
 func (m *Model) Spent() Spent { return m.spent.total() }
 
-// Ask puts a prompt to the model. An error is an [*Error].
+// Ask sends a prompt to the model and returns its reply. An error is an [*Error].
 func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	if p.Tokens == 0 {
 		p.Tokens = 512
@@ -148,7 +150,7 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		defer cancel()
 	}
 	began := m.cfg.Now()
-	// A token is a byte at the least; four is usual.
+	// Four bytes a token is usual; a token has at least one byte.
 	guess := (len(p.System)+len(p.User)+len(p.Schema))/4 + p.Tokens
 	hour, ok := m.spent.reserve(began, guess)
 	if !ok {
@@ -158,7 +160,7 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		reply Reply
 		err   error
 	}
-	done := make(chan outcome, 1) // a reply that comes too late must not wait for a reader
+	done := make(chan outcome, 1) // buffered, so that a late reply does not block its goroutine for ever
 	go func() {
 		r, err := m.call(ctx, p)
 		done <- outcome{r, err}
@@ -178,20 +180,20 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	return out.reply, nil
 }
 
-// explain makes an error of ours from any, without the key.
+// explain converts any error to an [*Error] without the key.
 func (m *Model) explain(ctx context.Context, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = &Error{Fault: Garbled, Detail: err.Error()}
 	}
-	if ctx.Err() != nil { // the library rewrites the error of a context that ended
+	if ctx.Err() != nil { // the library hides the error of the context
 		e = &Error{Fault: Late, Detail: "no whole reply in time", ended: ctx.Err()}
 	}
 	e.Detail = m.cfg.Key.told(e.Detail)
 	return e
 }
 
-// call speaks to the server, and judges what comes back.
+// call sends the prompt to the server and checks the reply.
 func (m *Model) call(ctx context.Context, p Prompt) (reply Reply, err error) {
 	x := &exchange{prompt: p}
 	defer func() {
@@ -220,12 +222,12 @@ func (m *Model) call(ctx context.Context, p Prompt) (reply Reply, err error) {
 	return reply, nil
 }
 
-// whole returns the text of a reply, if it is one and whole.
+// whole returns the text of a reply, or an error if the reply is not complete text.
 func whole(api API, r *llms.ContentResponse) (string, error) {
 	var text strings.Builder
 	for i, c := range r.Choices {
 		if c == nil || api == OpenAI && i > 0 {
-			continue // Anthropic's blocks are choices to the library; other choices were not asked for
+			continue // in Anthropic's format choices are blocks of one reply; in OpenAI's further choices were not requested
 		}
 		switch c.StopReason {
 		case "length", "max_tokens":

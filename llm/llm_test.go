@@ -229,7 +229,7 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 		{"a key in clear", llm.Config{URL: "http://192.0.2.1/v1", Model: "m", Key: secret}, "https"},
 		{"a password before a scheme that is none", llm.Config{URL: "htps://u:" + string(secret) + "@host/v1", Model: "m"}, "want http"},
 		{"a key of two lines", llm.Config{URL: "https://host/v1", Model: "m", Key: secret + "\n" + secret}, "one line"},
-		{"no model", llm.Config{URL: "http://127.0.0.1/v1"}, "no model"},
+		{"no model", llm.Config{URL: "http://127.0.0.1/v1"}, "model is missing"},
 		{"no such format", llm.Config{URL: "http://127.0.0.1/v1", Model: "m", API: "telex"}, "telex"},
 	} {
 		_, err := llm.Open(tc.cfg)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Limit bounds what is spent in an hour by the clock; zero is no limit.
+// A Limit bounds calls and tokens in an hour by the clock; zero is no limit.
 type Limit struct{ Calls, Tokens int }
 
-// A Tariff is what tokens cost, in microdollars per million.
+// A Tariff is the price of tokens, in microdollars per million.
 type Tariff struct{ In, Out int64 }
 
-// Spent is what a model has cost.
+// Spent is the use and the cost of a model.
 type Spent struct {
 	Calls        int   `json:"calls"`
 	Failed       int   `json:"failed"`
@@ -20,7 +20,7 @@ type Spent struct {
 	Microdollars int64 `json:"microdollars"`
 }
 
-// A meter counts calls and tokens, of all time and of this hour.
+// A meter counts calls and tokens, in total and in this hour.
 type meter struct {
 	limit  Limit
 	tariff Tariff
@@ -29,11 +29,11 @@ type meter struct {
 	all   Spent
 	hour  time.Time
 	calls int
-	spent int // tokens; those of open calls as guessed
+	spent int // tokens; for calls in progress, their estimates
 }
 
-// reserve reports whether a call of so many tokens is within the limits, and
-// counts it as spent until settle, of the hour that it returns.
+// reserve reports whether a call of so many tokens is within the limits. If so it
+// counts them as spent, in the hour that it returns, until settle.
 func (m *meter) reserve(now time.Time, tokens int) (hour time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,9 +48,9 @@ func (m *meter) reserve(now time.Time, tokens int) (hour time.Time, ok bool) {
 	return m.hour, true
 }
 
-// settle replaces the guess by what was counted. A call that failed may have
-// cost as much as was guessed; it stays spent of the hour. What was guessed of an
-// hour that is over is not given back to this one.
+// settle replaces the estimate of a call by the counted tokens. A failed call may
+// have cost as much as its estimate, which therefore stays. A correction for an
+// earlier hour does not change this hour's count.
 func (m *meter) settle(hour time.Time, guess, in, out int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An exchange is one request with what came of it, as the wire saw it. It
-// travels in the request's context, so calls side by side do not meet.
+// An exchange is one request with what the wire found in its reply. It travels in
+// the request's context, so that concurrent calls do not mix.
 type exchange struct {
 	prompt Prompt
 	sent   int // bytes
@@ -23,7 +23,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// tokens returns what a call took. A server may count wrongly, or not at all.
+// tokens returns the tokens of a call. It estimates them from lengths if the
+// server's count is missing or implausible.
 func (x *exchange) tokens(text int) (in, out int) {
 	in, out = x.usage.In+x.usage.PromptTokens, x.usage.Out+x.usage.CompletionTokens
 	if in <= 0 || in > x.sent {
@@ -35,13 +36,13 @@ func (x *exchange) tokens(text int) (in, out int) {
 	return in, out
 }
 
-// A wire carries the library's requests. It is where a request gets what the
-// library cannot say, and where a reply is read, whole and within bounds.
+// A wire sends the library's requests. It adds what the library cannot express, and
+// reads replies completely and within a bound.
 type wire struct {
 	api    API
 	most   int64
 	key    Key
-	hosted bool // by OpenAI, whose newer models know another field for the most tokens
+	hosted bool // the server is OpenAI's, whose newer models have another field for the token limit
 	client *http.Client
 }
 
@@ -49,7 +50,7 @@ type wire struct {
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
-		return nil, errors.New("llm: a request of nobody's")
+		return nil, errors.New("llm: a request outside of a call")
 	}
 	fail := func(e *Error) (*http.Response, error) {
 		x.fault = e
@@ -82,8 +83,8 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// amend puts the schema into a request, names the field for the most tokens as
-// the server knows it, and takes off what was not configured.
+// amend adds the schema to a request, uses the field for the token limit that the
+// server knows, and removes headers that were not configured.
 func (w *wire) amend(r *http.Request, x *exchange) error {
 	r.Header.Del("OpenAI-Organization")
 	if w.key == "" {
@@ -118,10 +119,10 @@ func (w *wire) amend(r *http.Request, x *exchange) error {
 			return err
 		}
 	}
-	body = []byte(w.key.scrub(string(body))) // its place is the header
+	body = []byte(w.key.scrub(string(body))) // a key belongs in the header only; a prompt must not leak it
 	x.sent = len(body)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	r.GetBody = nil // sent once: a second try would be a second call
+	r.GetBody = nil // no automatic retry: it would be a second call, outside of the limits
 	return nil
 }
 
@@ -132,7 +133,7 @@ type usage struct {
 	Out              int `json:"output_tokens"`
 }
 
-// look finds in a reply what the library does not tell of, or does not survive.
+// look finds what the library does not report or would crash on, and counts tokens.
 func (w *wire) look(body []byte, x *exchange) *Error {
 	var reply struct {
 		Error   json.RawMessage `json:"error"`
@@ -166,7 +167,7 @@ func (w *wire) look(body []byte, x *exchange) *Error {
 	return nil
 }
 
-// retry returns what a Retry-After asks for, if it does so in seconds.
+// retry returns the delay of a Retry-After header, if it is in seconds.
 func retry(r *http.Response) time.Duration {
 	n, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	if err != nil || n < 0 || n > 86_400 {

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// A Bad is a way to misbehave. Fault is what package llm calls it.
+// A Bad is a faulty behaviour. Fault is the [llm.Fault] that package llm reports for it.
 type Bad struct {
 	Name, Fault string
 	Do          Behaviour
 }
 
-// Faults returns all ways to misbehave that make a reply no reply, whatever is
-// asked.
+// Faults returns the behaviours that no caller can take for a reply, in any format.
 func Faults() []Bad {
 	return []Bad{
 		{"hangs before the headers", "late", func(_ http.ResponseWriter, r *http.Request, _ []byte) { hang(r) }},
@@ -80,7 +79,7 @@ func Faults() []Bad {
 	}
 }
 
-// OfOpenAI returns ways to misbehave that its format alone has.
+// OfOpenAI returns faulty behaviours of OpenAI's format alone.
 func OfOpenAI() []Bad {
 	return []Bad{
 		{"calls a tool", "tool-call", Raw(`{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"award","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)},
@@ -90,7 +89,7 @@ func OfOpenAI() []Bad {
 	}
 }
 
-// OfAnthropic returns ways to misbehave that its format alone has.
+// OfAnthropic returns faulty behaviours of Anthropic's format alone.
 func OfAnthropic() []Bad {
 	return []Bad{
 		{"uses a tool", "tool-call", Raw(`{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"award","input":{}}],"stop_reason":"tool_use"}`)},
@@ -101,7 +100,7 @@ func OfAnthropic() []Bad {
 	}
 }
 
-// half sends the beginning of a body.
+// half sends the beginning of a body and keeps the connection open.
 func half(w http.ResponseWriter, _ *http.Request, text string) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")

@@ -1,5 +1,5 @@
-// Package faultyserver is a model server on loopback that speaks the formats of package
-// llm, and misbehaves on request. It stands outside of test files because a
+// Package faultyserver is a model server on loopback that uses the formats of
+// package llm and misbehaves on request. It is not in test files because a
 // benchmark runs attacks against it too.
 package faultyserver
 
@@ -17,7 +17,7 @@ import (
 // A Behaviour answers one request.
 type Behaviour func(w http.ResponseWriter, r *http.Request, body []byte)
 
-// A Server is a server that runs.
+// A Server is a running server.
 type Server struct {
 	http   *http.Server
 	listen net.Listener
@@ -29,19 +29,19 @@ type Server struct {
 	requests [][]byte
 }
 
-// Start starts a server on a free port of the loopback. The caller closes it.
+// Start starts a server on a free loopback port. The caller closes it.
 func Start(b Behaviour) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("rogue: %w", err)
+		return nil, fmt.Errorf("faultyserver: %w", err)
 	}
 	s := &Server{listen: l, quit: make(chan struct{}), behave: b}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = s.http.Serve(l) }() // it ends with Close
+	go func() { _ = s.http.Serve(l) }() // returns after Close
 	return s, nil
 }
 
-// URL returns where the server listens, as a Config of package llm wants it.
+// URL returns the server's address in the form of llm.Config.URL.
 func (s *Server) URL() string { return "http://" + s.listen.Addr().String() + "/v1" }
 
 // Behave changes what the server does.
@@ -58,7 +58,7 @@ func (s *Server) Requests() [][]byte {
 	return append([][]byte(nil), s.requests...)
 }
 
-// Close stops the server, whoever still waits. Closing it again does nothing.
+// Close stops the server and breaks off open requests. A second call does nothing.
 func (s *Server) Close() {
 	s.once.Do(func() { close(s.quit) })
 	_ = s.http.Close()
@@ -66,7 +66,7 @@ func (s *Server) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // unread, a client that leaves is never noticed
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // read all: net/http detects that a client left only after that
 	if err != nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	done := make(chan struct{})
 	defer close(done)
-	go func() { // a hanging behaviour ends with the server
+	go func() { // end a hanging behaviour when the server closes
 		select {
 		case <-s.quit:
 			_ = s.http.Close()
@@ -92,20 +92,20 @@ func hang(r *http.Request) { <-r.Context().Done() }
 func write(w http.ResponseWriter, kind string, status int, body string) {
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // the client may have left
+	_, _ = io.WriteString(w, body) // fails if the client has left
 }
 
-// Raw answers with a body that is said to be JSON.
+// Raw answers with a body of content type JSON, valid or not.
 func Raw(body string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 		write(w, "application/json", http.StatusOK, body)
 	}
 }
 
-// Say answers every request with a text, in the format that was asked in.
+// Say answers every request with a text, in the format of the request.
 func Say(text string) Behaviour { return Answer(func([]byte) string { return text }) }
 
-// Answer answers with what f makes of a request's body.
+// Answer answers with the text that f returns for a request's body.
 func Answer(f func(body []byte) string) Behaviour {
 	return func(w http.ResponseWriter, r *http.Request, body []byte) {
 		write(w, "application/json", http.StatusOK, reply(r, f(body), "stop", "end_turn"))
@@ -113,7 +113,7 @@ func Answer(f func(body []byte) string) Behaviour {
 }
 
 func reply(r *http.Request, text, stop, ends string) string {
-	quoted, _ := json.Marshal(text) // a string always marshals
+	quoted, _ := json.Marshal(text) // never fails for a string
 	if strings.HasSuffix(r.URL.Path, "/messages") {
 		return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":%s}],"stop_reason":%q,"usage":{"input_tokens":21,"output_tokens":7}}`, quoted, ends)
 	}
