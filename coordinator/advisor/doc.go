@@ -1,16 +1,18 @@
-// Package advisor is what stands between the market and a language model. A
-// [Judge] is a party of the bus: it puts the market's questions to a model,
-// twice, in opposite orders, and says what came of it. A [Narrator] has a model
-// choose or word what narrate has proven.
+// Package advisor connects the market to a language model. A [Judge] is a party of
+// the bus: for each question of the market it asks a model twice, with the options
+// in opposite orders, and sends both answers or the reason why there is none. A
+// [Narrator] lets a model choose or word sentences that package explain/narrate
+// has derived from the record.
 //
 // A model never sees the name of a job or a tenant, nor any text that came with a
-// job or an offer; it sees figures, what operators wrote, and sites: as handles
-// where it judges, by name where it narrates. What it says is read as one JSON
-// object with known words in it, or not at all: no text of a model reaches the
-// ledger.
+// job or a bid. It sees figures, operators' notes, and sites: as handles where it
+// judges, by name where it narrates. A reply counts only if it is one JSON object
+// with known words; so no text of a model reaches the ledger.
 //
-// The market trusts nobody here. It checks what a judge says, waits no longer
-// than it meant to, and without an answer goes by its rule.
+// The market does not trust this package. It checks each answer, waits no longer
+// than it planned to, and decides by its rule without one.
+//
+// Package llm, the neighbour, calls the model.
 package advisor
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/gridbid/gridbid/llm"
 )
 
-// A Model answers prompts: a [llm.Model], or what a test puts in its place.
+// A Model answers prompts: a [llm.Model], or a fake in tests.
 type Model interface {
 	Ask(context.Context, llm.Prompt) (llm.Reply, error)
 	Name() string

@@ -15,29 +15,29 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Judge puts the market's questions to a model.
+// A Judge forwards the market's questions to a model.
 type Judge struct {
 	model Model
 	now   func() time.Time
-	log   *slog.Logger // nil is silence
+	log   *slog.Logger // nil: no log
 
 	mu   sync.Mutex
-	last string // why there was no verdict, as it was logged
-	said time.Time
+	last string    // the latest logged failure
+	said time.Time // when it was logged
 }
 
-// NewJudge returns a judge that asks model; now is the clock by which it
-// measures how long a model took.
+// NewJudge returns a judge that asks model; now is the clock that measures how long
+// the model takes.
 func NewJudge(model Model, now func() time.Time) *Judge { return &Judge{model: model, now: now} }
 
-// Log has it said why a model gives no verdict, when that changes and once a minute.
+// Log sets the log for failures of the model: each change of the reason, and once a minute.
 func (j *Judge) Log(to *slog.Logger) *Judge {
 	j.log = to
 	return j
 }
 
-// tell says why there is no verdict. What a server says of it is not repeated: it may
-// be anything, as what it was asked.
+// tell logs why there is no verdict. It omits the text of the model's server, which
+// is untrusted and may repeat the prompt.
 func (j *Judge) tell(fault protocol.Code, err error) {
 	if j.log == nil {
 		return
@@ -53,12 +53,13 @@ func (j *Judge) tell(fault protocol.Code, err error) {
 	defer j.mu.Unlock()
 	if text := string(fault) + why; text != j.last || j.now().Sub(j.said) >= time.Minute {
 		j.last, j.said = text, j.now()
-		j.log.Warn("the model gives no verdict; the rule decides", "fault", string(fault), "why", why)
+		j.log.Warn("advisor: the model gives no verdict; the market's rule decides", "fault", string(fault), "why", why)
 	}
 }
 
-// Answer asks the model twice at once, in opposite orders, and returns within
-// wait whatever the model does.
+// Answer asks the model twice at the same time, with the options in opposite orders,
+// so that a preference for a position shows. It returns within wait, whatever the
+// model does.
 func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration) protocol.Answer {
 	a := protocol.Answer{Round: ask.Round, Job: ask.Job, Model: j.model.Name()}
 	if len(ask.Choices) < 2 {
@@ -76,7 +77,7 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 		s := said{err: context.DeadlineExceeded}
 		select {
 		case s = <-c:
-			if end, _ := ctx.Deadline(); !time.Now().Before(end) { // both may have come while nobody looked
+			if end, _ := ctx.Deadline(); !time.Now().Before(end) { // select picks at random when both are ready; late is late
 				s.err = context.DeadlineExceeded
 			}
 		case <-ctx.Done():
@@ -94,18 +95,18 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 	return a
 }
 
-// said is what a model said to one prompt.
+// said is the outcome of one call of the model.
 type said struct {
 	reply llm.Reply
 	err   error
 }
 
 func (j *Judge) put(ctx context.Context, p llm.Prompt) chan said {
-	c := make(chan said, 1) // a model that answers too late must not wait for a reader
+	c := make(chan said, 1) // buffered, so that a late model does not block its goroutine for ever
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				c <- said{err: fmt.Errorf("advise: the model panicked: %v", v)}
+				c <- said{err: fmt.Errorf("advisor: the model panicked: %v", v)}
 			}
 		}()
 		r, err := j.model.Ask(ctx, p)
@@ -126,18 +127,18 @@ func (s said) read(ask protocol.Ask) (protocol.Pick, protocol.Code) {
 	return protocol.Pick{}, protocol.Failed
 }
 
-// Serve answers what is asked at a port until ctx or the port ends, and returns
-// why. Questions are answered side by side; it closes the port. Life counts how
-// often a judge was begun in this federation.
+// Serve answers questions that arrive at a port, concurrently, until ctx or the port
+// ends; it returns the reason and closes the port. Life is the judge's incarnation
+// in this federation.
 func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life uint32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer func() {
 		cancel()
 		open.Wait()
-		_ = port.Close() // it is over either way
+		_ = port.Close() // the reason is known already
 	}()
-	var mu sync.Mutex // numbers are said in their order
+	var mu sync.Mutex // messages must be sent in the order of their numbers
 	mouth := protocol.Mouth{Who: protocol.Judge, Life: life}
 	ears := new(protocol.Ears)
 	for {
@@ -159,7 +160,7 @@ func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life 
 				a := j.Answer(ctx, ask, clock.Until(ask.Until))
 				mu.Lock()
 				defer mu.Unlock()
-				_ = port.Say(ctx, mouth.Say(clock.Now(), protocol.Coordinator, a)) // a port that fails closes Heard
+				_ = port.Say(ctx, mouth.Say(clock.Now(), protocol.Coordinator, a)) // if it fails, the port closes Heard
 			})
 		}
 	}

@@ -297,7 +297,7 @@ func TestMinutesGiveTheAnswersOfALedgerAgain(t *testing.T) {
 	unheard := ask
 	unheard.Job = "unheard-of"
 	if said := k.Again().Step(later, mouth.Say(later, protocol.Judge, unheard)); len(said) != 1 || said[0].Seq != 1 || said[0].Body.(protocol.Answer).Fault != protocol.Late {
-		t.Errorf("said %+v to what nobody was asked", said)
+		t.Errorf("sent %+v without a question", said)
 	}
 	if said := k.Step(later, mouth.Say(later, protocol.Judge, other)); said != nil || k.Due() != later.Add(320*time.Millisecond) {
 		t.Fatalf("said %+v, due %v; want it 320 ms later", said, k.Due())

@@ -10,41 +10,42 @@ import (
 	"github.com/gridbid/gridbid/llm"
 )
 
-// A Level says what a model may do to a narration.
+// A Level is the freedom that a model has in a narration.
 type Level string
 
-// The levels, each of which falls back to the one before.
+// The levels. If one fails, the narrator falls back to the one before it.
 const (
-	Template Level = "template" // nothing
-	Select   Level = "select"   // choose and order ready sentences
-	Prose    Level = "prose"    // word sentences, with references in place of figures; experimental
+	Template Level = "template" // none: sentences by templates
+	Select   Level = "select"   // it chooses and orders template sentences
+	Prose    Level = "prose"    // it words sentences with references in place of figures; experimental
 )
 
-// Levels are all levels.
+// Levels lists all levels.
 var Levels = []Level{Template, Select, Prose}
 
-// A Narrator has a model tell decisions.
+// A Narrator narrates decisions with the help of a model.
 type Narrator struct {
 	model Model
 	level Level
 	wait  time.Duration
 }
 
-// NewNarrator returns a narrator at a level, which waits so long for all that it
-// asks about one decision.
+// NewNarrator returns a narrator at a level; wait bounds all calls for one decision
+// together.
 func NewNarrator(model Model, level Level, wait time.Duration) *Narrator {
 	return &Narrator{model, level, wait}
 }
 
-// Told is a decision in sentences: by which level, and why by no higher one.
+// Told is the narration of a decision: its sentences, the level reached, and why no higher one was.
 type Told struct {
 	Text []string `json:"text"`
 	By   Level    `json:"by"`
 	Why  string   `json:"why,omitempty"`
 }
 
-// Tell tells a decision. It always does: what a model says is checked, asked for
-// once more where prose broke a rule, and left aside where it does not hold.
+// Tell narrates a decision, at the level Template if all else fails. It checks what
+// the model returns, asks once more when prose broke a rule, and discards what
+// fails the check.
 func (n *Narrator) Tell(ctx context.Context, d record.Record) Told {
 	ctx, cancel := context.WithTimeout(ctx, n.wait)
 	defer cancel()
@@ -71,11 +72,11 @@ func (n *Narrator) Tell(ctx context.Context, d record.Record) Told {
 	return Told{ready[:min(len(ready), 5)], Template, why}
 }
 
-// put asks, and reads what comes back.
+// put calls the model once, and checks and reads its reply.
 func (n *Narrator) put(ctx context.Context, r constrained.Request, d record.Record, read func(record.Record, string) ([]string, error)) (text []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("advise: the model panicked: %v", v)
+			err = fmt.Errorf("advisor: the model panicked: %v", v)
 		}
 	}()
 	reply, err := n.model.Ask(ctx, llm.Prompt{System: r.System, User: r.User, Name: r.Name, Schema: r.Schema, Tokens: 800})

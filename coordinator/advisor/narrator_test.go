@@ -36,7 +36,7 @@ func TestANarrationFallsBackLevelByLevel(t *testing.T) {
 		by      Level
 		calls   int
 	}{
-		{"template asks nobody", Template, nil, Template, 0},
+		{"template calls no model", Template, nil, Template, 0},
 		{"select", Select, []string{chosen}, Select, 1},
 		{"select that is refused", Select, []string{right}, Template, 1},
 		{"prose", Prose, []string{right}, Prose, 1},
@@ -75,6 +75,6 @@ func TestANarrationFallsBackLevelByLevel(t *testing.T) {
 	}
 	panics := NewNarrator(scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") }), Prose, time.Minute)
 	if got := panics.Tell(t.Context(), told()); got.By != Template {
-		t.Errorf("a panic is told as %+v", got)
+		t.Errorf("after a panic: %+v", got)
 	}
 }

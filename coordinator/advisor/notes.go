@@ -13,9 +13,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ReadNotes reads operators' notes: a JSON list of objects with site and text,
-// and perhaps id, from and to (RFC 3339). Sites are those that there are; nil if
-// that is not known.
+// ReadNotes reads operators' notes: a JSON list of objects with site and text, and
+// optionally id, from and to (RFC 3339). Each note must name one of sites; nil
+// accepts any site.
 func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	var rows []struct {
 		ID   string    `json:"id"`
@@ -27,10 +27,10 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&rows); err != nil {
-		return nil, fmt.Errorf("advise: notes: %w; want [{\"site\": NAME, \"text\": TEXT, \"from\": TIME, \"to\": TIME}, ...]", err)
+		return nil, fmt.Errorf("advisor: notes: %w; want [{\"site\": NAME, \"text\": TEXT, \"from\": TIME, \"to\": TIME}, ...]", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("advise: notes: something follows the list; want one list of all notes")
+		return nil, errors.New("advisor: notes: data after the list; want one list of all notes")
 	}
 	var notes []market.Notice
 	for i, n := range rows {
@@ -39,13 +39,13 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 		}
 		switch {
 		case sites != nil && !slices.Contains(sites, n.Site) || n.Site == "":
-			return nil, fmt.Errorf("advise: notes: %s: there is no site %q; there are %q", n.ID, n.Site, sites)
+			return nil, fmt.Errorf("advisor: notes: %s: unknown site %q; the sites are %q", n.ID, n.Site, sites)
 		case n.Text == "" || utf8.RuneCountInString(n.Text) > mostNote:
-			return nil, fmt.Errorf("advise: notes: %s: text: want 1 to %d characters", n.ID, mostNote)
+			return nil, fmt.Errorf("advisor: notes: %s: text: want 1 to %d characters", n.ID, mostNote)
 		case len(n.ID) > 32:
-			return nil, fmt.Errorf("advise: notes: id %q: want at most 32 bytes", n.ID)
+			return nil, fmt.Errorf("advisor: notes: id %q: want at most 32 bytes", n.ID)
 		case !n.To.IsZero() && !n.To.After(n.From):
-			return nil, fmt.Errorf("advise: notes: %s: to is not after from", n.ID)
+			return nil, fmt.Errorf("advisor: notes: %s: to is not after from", n.ID)
 		}
 		notice := market.Notice{Note: protocol.Note{ID: n.ID, Site: n.Site, Text: n.Text}}
 		if !n.From.IsZero() {
@@ -59,15 +59,15 @@ func ReadNotes(r io.Reader, sites []string) ([]market.Notice, error) {
 	return notes, nil
 }
 
-// mostNotes is how many bytes the notes of a live market have together. It writes them
-// down with its other settings: one text, that has room for little more.
+// mostNotes bounds the bytes of all notes of a live market. The market records its
+// whole configuration in one text of a message; the rest of it needs the 4 KiB.
 const mostNotes = protocol.MaxText - 4<<10
 
-// CheckLive says what keeps a live market from having notes, or nil.
+// CheckLive returns an error if a live market cannot take notes: they are too long.
 func CheckLive(notes []market.Notice) error {
 	text, err := json.Marshal(notes)
 	if err == nil && len(text) > mostNotes {
-		err = fmt.Errorf("advise: notes: they are %d bytes long together: want at most %d; leave out those whose time is over", len(text), mostNotes)
+		err = fmt.Errorf("advisor: notes: they have %d bytes together: want at most %d; remove notes whose time is over", len(text), mostNotes)
 	}
 	return err
 }

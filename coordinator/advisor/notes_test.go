@@ -28,8 +28,8 @@ func TestNotesAreReadStrictly(t *testing.T) {
 }
 
 // A live market writes all notes down as one text.
-func TestNotesThatNobodyCouldWriteDownAreRefused(t *testing.T) {
-	for n, want := range map[int]string{100: "", 200: "bytes long together"} {
+func TestCheckLiveRefusesNotesThatAreTooLong(t *testing.T) {
+	for n, want := range map[int]string{100: "", 200: "bytes together"} {
 		list := "[" + strings.Repeat(`{"site":"oslo","text":"`+strings.Repeat("x", mostNote)+`"},`, n) + `{"site":"oslo","text":"x"}]`
 		notes, err := ReadNotes(strings.NewReader(list), nil)
 		if err != nil {

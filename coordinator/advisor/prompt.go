@@ -18,11 +18,11 @@ If a note speaks for or against an option, follow it and give the reason operato
 If nothing tells the options apart, give the reason no_preference with any handle.
 Answer with one JSON object: {"choice": HANDLE, "reason": REASON}. Nothing else is read.`
 
-// mostNote is how many characters of a note a model sees.
+// mostNote is the number of characters of a note that a model sees.
 const mostNote = 300
 
-// question renders what the market asks, with the options in one order or in
-// the opposite one.
+// question renders a question of the market as a prompt, with the options in the
+// given order or reversed. Its text is hashed into the ledger (Answer.Prompt).
 func question(ask protocol.Ask, reversed bool) llm.Prompt {
 	choices := slices.Clone(ask.Choices)
 	if reversed {
@@ -49,7 +49,7 @@ func question(ask protocol.Ask, reversed bool) llm.Prompt {
 	return llm.Prompt{System: duty, User: text.String(), Name: "verdict", Schema: verdictSchema(choices, len(ask.Notes) > 0), Tokens: 200}
 }
 
-// handle returns under which handle a site is shown.
+// handle returns the handle of a site.
 func handle(choices []protocol.Choice, site string) string {
 	for _, c := range choices {
 		if c.Site == site {
@@ -59,10 +59,10 @@ func handle(choices []protocol.Choice, site string) string {
 	return "another site"
 }
 
-// masked returns a note with handles in place of the names of sites.
+// masked returns a note with the names of sites replaced by their handles.
 func masked(choices []protocol.Choice, text string) string {
 	var pairs []string
-	longest := slices.Clone(choices) // a name may begin another
+	longest := slices.Clone(choices) // replace long names first: one name may be the beginning of another
 	slices.SortStableFunc(longest, func(a, b protocol.Choice) int { return len(b.Site) - len(a.Site) })
 	for _, c := range longest {
 		pairs = append(pairs, c.Site, c.Handle)
@@ -70,7 +70,7 @@ func masked(choices []protocol.Choice, text string) string {
 	return format.Cut(strings.NewReplacer(pairs...).Replace(format.Clean(text)), mostNote)
 }
 
-// reasons returns the words that a verdict may give as its reason.
+// reasons returns the reasons that a verdict may have; noted: there are notes.
 func reasons(noted bool) []protocol.Code {
 	all := []protocol.Code{protocol.SpreadLoad, protocol.MaintenanceSoon, protocol.LessFragments, protocol.NoPreference}
 	if noted {
@@ -90,16 +90,16 @@ func verdictSchema(choices []protocol.Choice, noted bool) json.RawMessage {
 		"properties": map[string]any{"choice": word(handles), "reason": word(reasons(noted))},
 	})
 	if err != nil {
-		panic(err) // maps of strings always marshal
+		panic(err) // maps of strings never fail to encode
 	}
 	return schema
 }
 
-// mostVerdict is how many bytes a verdict may take.
+// mostVerdict bounds the bytes of a verdict.
 const mostVerdict = 2048
 
-// verdict reads one verdict. What is not exactly one is a fault, and none of its
-// text is kept.
+// verdict parses one verdict. Anything else than exactly one valid verdict is a
+// fault, and none of its text is kept.
 func verdict(text string, ask protocol.Ask) (protocol.Pick, protocol.Code) {
 	if len(text) > mostVerdict {
 		return protocol.Pick{}, protocol.Invalid

@@ -8,10 +8,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Sitting is a judge in simulated time. A replay stands still while the model
-// thinks, at most as long as the market would have waited, so that the answer
-// comes at the instant of the question: what a replay shows does not depend on
-// how fast the model is.
+// A Sitting is a judge in simulated time. The replay waits for the model in real
+// time, at most as long as the market would have waited, but in simulated time the
+// answer comes at the instant of the question: so a replay does not depend on how
+// fast the model is.
 type Sitting struct {
 	ctx   context.Context
 	judge *Judge
@@ -20,7 +20,7 @@ type Sitting struct {
 
 var _ bus.Machine = (*Sitting)(nil)
 
-// Sit returns j for a replay that lasts as long as ctx.
+// Sit returns j as a machine of a replay that ends with ctx.
 func (j *Judge) Sit(ctx context.Context) *Sitting {
 	return &Sitting{ctx: ctx, judge: j, mouth: protocol.Mouth{Who: protocol.Judge}}
 }
@@ -40,10 +40,10 @@ func (s *Sitting) Tick(protocol.Time) []protocol.Message { return nil }
 // Due implements bus.Machine.
 func (s *Sitting) Due() protocol.Time { return 0 }
 
-// Minutes are the answers of an earlier run, given again: they are inputs, and
-// no model is asked. To a question that got no answer then, there is none; one
-// that nobody was asked then, in a run that is played otherwise, has the rule
-// decide.
+// Minutes replays the recorded answers of an earlier run as inputs, without a model.
+// A question without an answer then gets none now. A question that was not asked
+// then, because the run is replayed with a change, gets the answer Late, so that
+// the market's rule decides.
 type Minutes struct {
 	answers map[matter]entry
 	mouth   protocol.Mouth
@@ -58,7 +58,7 @@ type matter struct {
 }
 
 type entry struct {
-	asked, said protocol.Time // zero: not yet
+	asked, said protocol.Time // zero: not asked, not answered
 	answer      protocol.Answer
 }
 
@@ -67,12 +67,12 @@ type delayed struct {
 	answer protocol.Answer
 }
 
-// NewMinutes returns empty minutes. Add every message of a ledger.
+// NewMinutes returns empty minutes. Add all messages of a ledger to it.
 func NewMinutes() *Minutes {
 	return &Minutes{answers: make(map[matter]entry), mouth: protocol.Mouth{Who: protocol.Judge}}
 }
 
-// Add takes note of what was asked and answered.
+// Add records questions and answers; it ignores other messages.
 func (k *Minutes) Add(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Ask:
@@ -88,12 +88,12 @@ func (k *Minutes) Add(m protocol.Message) {
 	}
 }
 
-// Again returns the same minutes for another run.
+// Again returns minutes with the same answers for another run.
 func (k *Minutes) Again() *Minutes {
 	return &Minutes{answers: k.answers, mouth: protocol.Mouth{Who: protocol.Judge}}
 }
 
-// Answers returns how many questions have an answer.
+// Answers returns the number of recorded answers.
 func (k *Minutes) Answers() (n int) {
 	for _, e := range k.answers {
 		if e.said != 0 {
