@@ -124,8 +124,8 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	unseen(t, "http://"+at, js[0].Site)
 	madeAgain(t, filepath.Join(dir, "up"))
 	policyInForce(t, gridbid)
-	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `no job "ghost"`) {
-		t.Errorf("a job that is not: %v", err)
+	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `unknown job "ghost"`) {
+		t.Errorf("an unknown job: %v", err)
 	}
 }
 

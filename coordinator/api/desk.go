@@ -1,10 +1,12 @@
-// Package api is where people and scripts ask a live coordinator: submit a job,
-// see how things stand, cancel, drain. It speaks HTTP and JSON. It listens
-// nowhere by itself; whoever mounts its handler beyond this machine has to ask
-// for credentials first.
+// Package api is the HTTP and JSON API of a live coordinator for operators and
+// scripts: submit and cancel jobs, list their status, drain a site, change the
+// policy. It opens no listener itself. A caller that serves its handler beyond this
+// machine must authenticate clients first.
 //
-// What is asked for is said to the market as a message of the party "desk", like
-// anything else that it hears, and is answered when that is on the books.
+// A request becomes a message of the party "desk" to the market, so that the market
+// has one kind of input. The API answers when the message's events are stored.
+//
+// Package coordinator/jobstatus, the neighbour, keeps the job status that it shows.
 package api
 
 import (
@@ -18,80 +20,79 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Desk serves one coordinator through all its terms.
+// A Desk is the API of one coordinator, over all its terms.
 type Desk struct {
 	errands chan bus.Errand
 
 	mu      sync.Mutex
 	board   *jobstatus.Board
 	leading bool
-	why     error // what keeps it from leading, where no other coordinator is known to lead
+	why     error // why it does not lead; nil when another coordinator leads
 	mouth   protocol.Mouth
-	waiting []Waiting // for a second person, oldest first
+	waiting []Waiting // policy changes that wait for a second person, oldest first
 
-	people map[string]string // name by the hash of a token; nil: nobody is known, and names are believed
+	people map[string]string // name by hash of token; nil: names are not verified
 }
 
-// New returns a desk of a coordinator that stands by.
+// New returns the API of a coordinator that stands by.
 func New() *Desk { return &Desk{errands: make(chan bus.Errand), board: new(jobstatus.Board)} }
 
-// Errands is what the coordinator's loop is to run.
+// Errands returns the local requests that the coordinator's loop must run.
 func (d *Desk) Errands() <-chan bus.Errand { return d.errands }
 
-// Clear begins a board anew, before a term's facts are restored.
+// Clear resets the job status, before the events of a term are restored.
 func (d *Desk) Clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.board, d.leading, d.waiting = new(jobstatus.Board), false, nil
 }
 
-// Restore takes in a fact of an earlier term.
+// Restore applies an event of an earlier term to the job status.
 func (d *Desk) Restore(m protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.board.Add(m)
 }
 
-// Lead opens the desk for a term.
+// Lead starts a term: from now on the API accepts requests.
 func (d *Desk) Lead(life uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.leading, d.why, d.mouth = true, nil, protocol.Mouth{Who: protocol.Desk, Life: life}
 }
 
-// Stand notes why this coordinator does not lead: something fails, or, where why is
-// nil, another leads.
+// Stand records why this coordinator does not lead; nil means that another one does.
 func (d *Desk) Stand(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.why = why
 }
 
-// Told is shown what the coordinator heard and said.
+// Told updates the job status with the messages that the coordinator received and sent.
 func (d *Desk) Told(heard, said []protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.board.Told(heard, said)
 }
 
-// Leading reports whether this coordinator leads, or only stands by.
+// Leading reports whether this coordinator leads; otherwise it stands by.
 func (d *Desk) Leading() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.leading
 }
 
-// look reads the board.
+// look reads the job status under the lock.
 func (d *Desk) look(read func(*jobstatus.Board)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	read(d.board)
 }
 
-// errAway says that there is nobody to ask here.
+// errAway is the answer of a coordinator that stands by.
 var errAway = errors.New("this coordinator stands by; ask the one that leads")
 
-// absent says why there is nobody to ask here, or nil.
+// absent returns why this coordinator cannot answer, or nil if it leads.
 func (d *Desk) absent() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,20 +100,20 @@ func (d *Desk) absent() error {
 	case d.leading:
 		return nil
 	case d.why != nil:
-		return fmt.Errorf("this coordinator does not lead, and tries again: %w", d.why)
+		return fmt.Errorf("this coordinator does not lead and keeps trying: %w", d.why)
 	}
 	return errAway
 }
 
-// readable says why nobody could read b on the books, or nil.
+// readable returns an error if b cannot be encoded, and so not stored in the event log.
 func readable(b protocol.Body) error {
 	m := protocol.Mouth{Who: protocol.Desk}
 	_, err := protocol.Encode(m.Say(1, protocol.Coordinator, b))
 	return err
 }
 
-// say tells the market something, and returns when it is on the books. What is
-// said may depend on the time.
+// say sends a message to the market, and returns when its events are stored. body
+// makes the message at the time at which the loop processes it.
 func (d *Desk) say(ctx context.Context, body func(now protocol.Time) protocol.Body) error {
 	if err := d.absent(); err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
 	}
 }
 
-// Who did not hear that a job was refused, and submits it again, hears it then.
+// A client that missed the refusal of a job and submits it once more gets it then.
 func TestAJobThatWasRefusedIsRefusedAgain(t *testing.T) {
 	w := newWindow(t)
 	for _, market := range []protocol.Body{

@@ -20,7 +20,7 @@ import (
 var JobSchema []byte
 
 var jobFile = yamlschema.Kind{
-	By: "desk", What: "job", Docs: "docs/live.md", Schema: JobSchema,
+	By: "api", What: "job", Docs: "docs/live.md", Schema: JobSchema,
 	Pattern: func(p string) string {
 		if strings.Contains(p, "ms|") || strings.Contains(p, "h|m|s") {
 			return "a time span such as 90s, 45m or 1h30m"
@@ -29,7 +29,7 @@ var jobFile = yamlschema.Kind{
 	},
 }
 
-// jobSpec is a job file in its own words.
+// jobSpec is the content of a job file, in its units.
 type jobSpec struct {
 	ID         string   `yaml:"id"`
 	Tenant     string   `yaml:"tenant"`
@@ -51,8 +51,8 @@ type jobSpec struct {
 	Task       string   `yaml:"task"`
 }
 
-// An Order is a job that somebody asks for. When it arrives and is due depends
-// on when it is submitted.
+// An Order is a parsed job file. Arrival and deadline of its job depend on the time of
+// submission.
 type Order struct {
 	job      protocol.Job
 	task     protocol.Task
@@ -60,20 +60,20 @@ type Order struct {
 	deadline protocol.Time
 }
 
-// ID returns the job's id; "" if the file names none.
+// ID returns the job's id; "" if the file has none.
 func (o Order) ID() protocol.JobID { return o.job.ID }
 
-// Named returns o under another id.
+// Named returns o with another id.
 func (o Order) Named(id protocol.JobID) Order {
 	o.job.ID = id
 	return o
 }
 
-// usual is how much longer than it runs a job may take if its file does not say.
+// usual times the run time is the deadline of a job whose file states none.
 const usual = 4
 
-// ParseOrder reads a job file, YAML or JSON. Errors name the file, the line and
-// what to do.
+// ParseOrder parses a job file, YAML or JSON. Errors name the file, the line and what
+// to change.
 func ParseOrder(file string, text []byte) (Order, error) {
 	p, err := jobFile.Read(file, text)
 	if err != nil {
@@ -95,7 +95,7 @@ func ParseOrder(file string, text []byte) (Order, error) {
 		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
 	}
 	at := func(key, format string, args ...any) error { return p.Fault([]string{key}, format, args...) }
-	if n := len(s.Task); n > protocol.MaxText { // the schema counts letters
+	if n := len(s.Task); n > protocol.MaxText { // the schema counts characters, not bytes
 		return Order{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
 	}
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
@@ -106,9 +106,9 @@ func ParseOrder(file string, text []byte) (Order, error) {
 	}
 	switch {
 	case s.Run == "" && s.Within == "" && s.Deadline == "":
-		return Order{}, p.Fault(nil, "it says neither how long it runs nor by when it is to be done: add run, within or deadline")
+		return Order{}, p.Fault(nil, "run time and deadline are both missing: add run, within or deadline")
 	case s.Within != "" && s.Deadline != "":
-		return Order{}, at("within", "stands beside deadline: keep one")
+		return Order{}, at("within", "is given together with deadline: keep one")
 	case s.Within != "":
 		if o.within, err = time.ParseDuration(s.Within); err != nil {
 			return Order{}, at("within", "is %q: want a time span such as 8h", s.Within)
@@ -129,7 +129,7 @@ func ParseOrder(file string, text []byte) (Order, error) {
 	return o, nil
 }
 
-// image returns what a task runs, as far as it says so: the first image in it.
+// image returns the first container image in a task, searched level by level, or "".
 func image(t protocol.Task) string {
 	var doc any
 	if json.Unmarshal([]byte(t), &doc) != nil {
@@ -157,7 +157,7 @@ func image(t protocol.Task) string {
 
 func gib(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }
 
-// at returns what is submitted at now.
+// at returns the Submit message of o at time now.
 func (o Order) at(now protocol.Time) protocol.Submit {
 	j := o.job
 	j.Arrival, j.Deadline = now, o.deadline

@@ -13,21 +13,22 @@ import (
 	"strings"
 )
 
-// A Person may confirm a change of policy, by a token of his own. The file of
-// people does not hold tokens. Without people the desk believes the names that it
-// is given.
+// A Person is an operator who may confirm a change of policy, and has a token for
+// it. The file of people holds hashes, not tokens. Without a file of people the API
+// does not verify names.
 type Person struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"token_sha256"` // in hex
 }
 
-// plain is what a person may be called.
+// plain matches valid names of people.
 var plain = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@-]{0,63}$`)
 
-// NewPerson makes a token for somebody. It is shown once: the file has its hash.
+// NewPerson generates a token for an operator. The caller must show it once; the file
+// has only its hash.
 func NewPerson(name string) (token string, p Person, err error) {
 	if !plain.MatchString(name) {
-		return "", p, fmt.Errorf("desk: people: %q: want letters, digits, spaces and ._@-, at most 64", name)
+		return "", p, fmt.Errorf("api: people: %q: want letters, digits, spaces and ._@-, at most 64", name)
 	}
 	token = rand.Text()
 	return token, Person{name, hash(token)}, nil
@@ -38,8 +39,8 @@ func hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ReadPeople reads a file of people: a JSON array. Two people of one name, or one
-// token for two, would be one person who agrees with himself.
+// ReadPeople reads a file of people: a JSON array. It refuses a name or a token that
+// occurs twice, since one operator could then confirm a change as two.
 func ReadPeople(file string, text []byte) ([]Person, error) {
 	var all []Person
 	in := json.NewDecoder(bytes.NewReader(text))
@@ -56,15 +57,15 @@ func ReadPeople(file string, text []byte) ([]Person, error) {
 		case err != nil || len(raw) != sha256.Size:
 			return nil, fmt.Errorf("%s: person %d: token_sha256: want 64 hex digits", file, i+1)
 		case names[p.Name] || tokens[strings.ToLower(p.SHA256)]:
-			return nil, fmt.Errorf("%s: person %d: the name or the token is that of another before", file, i+1)
+			return nil, fmt.Errorf("%s: person %d: an earlier person has the same name or token; remove one", file, i+1)
 		}
 		names[p.Name], tokens[strings.ToLower(p.SHA256)] = true, true
 	}
 	return all, nil
 }
 
-// Know has the desk ask everybody who confirms a policy for a token, from the
-// start on. Nobody known means that nobody may.
+// Know makes the API require a token from every operator who confirms a policy. Call
+// it before serving. With an empty list no operator can confirm one.
 func (d *Desk) Know(all []Person) {
 	d.people = make(map[string]string, len(all))
 	for _, p := range all {
@@ -72,9 +73,10 @@ func (d *Desk) Know(all []Person) {
 	}
 }
 
-var errStranger = errors.New("desk: who confirms a policy shows a token of his own: Authorization: Bearer TOKEN; `gridbid policy person` makes one")
+var errStranger = errors.New("api: confirming a policy requires a token of your own: Authorization: Bearer TOKEN; `gridbid policy person` makes one")
 
-// who returns who asks, by his token. Without people it is "".
+// who returns the name of the operator whose token a request has; "" if names are
+// not verified.
 func (d *Desk) who(r *http.Request) (string, error) {
 	if d.people == nil {
 		return "", nil

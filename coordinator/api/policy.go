@@ -16,15 +16,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Wish is a change of policy that somebody confirmed: see docs/policy.md.
+// A Wish is a change of policy that an operator confirmed: see docs/policy.md.
 type Wish struct {
 	Change policy.Change `json:"change"`
 	Said   string        `json:"said"`
-	By     string        `json:"by"`               // who; may be left out where a token tells
-	Second string        `json:"second,omitempty"` // believed where nobody is known by a token
+	By     string        `json:"by"`               // the operator; may be left out when a token identifies him
+	Second string        `json:"second,omitempty"` // accepted only if names are not verified by tokens
 }
 
-// inForce answers with the policy in force; version 0 is none.
+// inForce answers with the policy in force; version 0 means none.
 func (d *Desk) inForce(w http.ResponseWriter, _ *http.Request) {
 	if d.away(w) {
 		return
@@ -37,9 +37,9 @@ func (d *Desk) policy() (p protocol.Policy) {
 	return p
 }
 
-// govern puts a change of policy in force, if it was made against the one that
-// is. Where people are known by their tokens, one that loosens a hard rule waits
-// for the token of another.
+// govern puts a change of policy into force, if it was made against the policy in
+// force. If operators have tokens, a change that loosens a hard rule waits until a
+// second operator confirms it.
 func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
@@ -55,10 +55,10 @@ func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(text, &wish)
 	}
 	if err == nil && (len(wish.By) > 128 || len(wish.Second) > 128 || len(wish.Said) > 1000) {
-		err = errors.New("a name is longer than 128 bytes, or the sentence than 1000")
+		err = errors.New("want names of at most 128 bytes and a sentence of at most 1000")
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, fmt.Errorf("desk: policy: %w", err))
+		fail(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
 		return
 	}
 	if d.people == nil {
@@ -66,7 +66,7 @@ func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if wish.By != "" && wish.By != who || wish.Second != "" {
-		fail(w, http.StatusForbidden, fmt.Errorf("desk: policy: the token is that of %s, who can confirm for nobody else; a second person does so himself", who))
+		fail(w, http.StatusForbidden, fmt.Errorf("api: policy: the token belongs to %s and confirms in that name only; the second person must use a token of their own", who))
 		return
 	}
 	wish.By = who
@@ -82,21 +82,21 @@ func (d *Desk) govern(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusAccepted, d.wait(wish, was))
 }
 
-// A Waiting is a change that one person confirmed, and that waits for a second.
+// A Waiting is a change that one operator confirmed and that waits for a second.
 type Waiting struct {
 	ID   string   `json:"waiting"`
 	By   string   `json:"by"`
 	Said string   `json:"said"`
-	Told []string `json:"told"` // by code, an op each
+	Told []string `json:"told"` // a sentence for each op, written by code
 
 	wish Wish
 }
 
-// mostWaiting bounds the changes that wait; the oldest goes.
+// mostWaiting bounds the changes that wait; a further one replaces the oldest.
 const mostWaiting = 16
 
-// wait keeps a change for a second person, under an id that nobody can choose: who
-// agrees by it agrees to what he was shown, and to no other change in its place.
+// wait stores a change for a second person under a random id. So the first person
+// cannot replace the change that the second one was shown and confirms by its id.
 func (d *Desk) wait(wish Wish, was protocol.Policy) Waiting {
 	x := Waiting{ID: "w-" + strings.ToLower(rand.Text()[:12]), By: wish.By, Said: wish.Said, wish: wish}
 	for _, o := range wish.Change.Ops {
@@ -127,14 +127,14 @@ func (d *Desk) waits(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, append([]Waiting{}, all...))
 }
 
-// second puts a change in force that waited for another person.
+// second puts a waiting change into force, if another person than the first confirms it.
 func (d *Desk) second(w http.ResponseWriter, r *http.Request) {
 	if d.away(w) {
 		return
 	}
 	who, err := d.who(r)
 	if err == nil && who == "" {
-		err = errors.New("desk: this coordinator knows no people, so nothing waits for a second: see people_file in docs/policy.md")
+		err = errors.New("api: no change waits for a second person, since no people_file is configured: see docs/policy.md")
 	}
 	if err != nil {
 		fail(w, http.StatusUnauthorized, err)
@@ -152,17 +152,16 @@ func (d *Desk) second(w http.ResponseWriter, r *http.Request) {
 	d.mu.Unlock()
 	switch {
 	case i < 0:
-		fail(w, http.StatusNotFound, fmt.Errorf("desk: nothing waits under %q: say it again", r.PathValue("id")))
+		fail(w, http.StatusNotFound, fmt.Errorf("api: no change waits under %q: make it once more", r.PathValue("id")))
 	case wish.By == who:
-		fail(w, http.StatusForbidden, fmt.Errorf("desk: %s asked for it himself; it takes another person's token", who))
+		fail(w, http.StatusForbidden, fmt.Errorf("api: %s made this change; another person must confirm it", who))
 	default:
 		wish.Second = who
 		d.confirm(w, r, wish, true)
 	}
 }
 
-// confirm says a change to the market. Proved tells that its names were shown by
-// tokens.
+// confirm sends a new policy to the market. proved: its names were verified by tokens.
 func (d *Desk) confirm(w http.ResponseWriter, r *http.Request, wish Wish, proved bool) {
 	p, err := policy.Apply(d.policy(), wish.Change, wish.By, wish.Second, wish.Said)
 	if err != nil {
@@ -171,16 +170,16 @@ func (d *Desk) confirm(w http.ResponseWriter, r *http.Request, wish Wish, proved
 	}
 	p.Proved = proved
 	if err := readable(p); err != nil {
-		fail(w, http.StatusBadRequest, fmt.Errorf("desk: policy: %w", err))
+		fail(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
 		return
 	}
 	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return p }); err != nil {
-		fail(w, http.StatusServiceUnavailable, fmt.Errorf("desk: not known to be in force; ask for the policy: %w", err))
+		fail(w, http.StatusServiceUnavailable, fmt.Errorf("api: the policy may not have been stored; read the policy in force: %w", err))
 		return
 	}
 	now := d.policy()
 	if now.Version != p.Version || now.Said != p.Said {
-		fail(w, http.StatusConflict, fmt.Errorf("desk: version %d is in force instead: make the change again", now.Version))
+		fail(w, http.StatusConflict, fmt.Errorf("api: version %d came into force meanwhile: make the change once more", now.Version))
 		return
 	}
 	answer(w, http.StatusOK, now)

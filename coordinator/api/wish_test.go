@@ -12,7 +12,7 @@ import (
 func TestAWishWithoutARuleIsRefused(t *testing.T) {
 	w := newWindow(t)
 	code, answer := w.post("/v1/policy", "application/json", `{"change": {"ops": [{"op": "add"}]}, "by": "ada"}`, nil)
-	if code != http.StatusBadRequest || !strings.Contains(answer, "names none") {
+	if code != http.StatusBadRequest || !strings.Contains(answer, "lacks its rule") {
 		t.Errorf("%d %s; want 400", code, answer)
 	}
 }

@@ -34,8 +34,8 @@ func (c *counter) Begin(_ protocol.Time, _ uint32, _ []protocol.Step, rules mark
 func (c *counter) Took(protocol.Time, *protocol.Message) {}
 func (c *counter) Told(_, _ []protocol.Message)          {}
 
-// A term that fails after it has read the books begins nothing. It is tried again
-// and again, as long as it may take to mend them, and nobody keeps what it read.
+// A term that fails after it has read the event log begins nothing. Run retries it as
+// long as the repair of the log may take, and no copy of what it read is kept.
 func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 	}
 }
 
-// Whoever asks a coordinator that cannot reach its server is told that, and not that
+// A coordinator that cannot reach its server answers requests with that reason, and not that
 // another leads; and where another leads, that.
 func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
 	front := api.New()

@@ -1,6 +1,8 @@
-// Package leader runs a market for real: it waits for its turn, stands where the
-// last coordinator stood, leads as long as it can, and then waits again. So
-// every coordinator is a standby of the others.
+// Package leader runs a live market with leader election: it waits for the lease of
+// the event log, restores the state of the last leader, leads as long as it holds
+// the lease, and then stands by. So every coordinator is a standby of the others.
+//
+// Package bus/eventlog has the lease and the events, coordinator/market decides.
 package leader
 
 import (
@@ -22,41 +24,42 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is one coordinator.
+// Config configures one coordinator.
 type Config struct {
 	Hub    *natsbus.Hub
-	Market market.Config       // its MaxOfferBytes, if 0, is set by what connections carry
+	Market market.Config       // its MaxOfferBytes, if 0, is derived from the servers' payload limits
 	Rule   func() auction.Rule // a new one for each term
 	Books  eventlog.Config
-	// SitePayload is how many bytes the server takes of a site in one message; 0: as
-	// many as of this coordinator.
+	// SitePayload is the largest message in bytes that the server takes from a site;
+	// 0: the same as from this coordinator.
 	SitePayload int
-	// Tail is how many entries the books may have that no summary covers before
-	// the next is made; default 20,000, which are read in about a second.
+	// Tail is the number of entries that no snapshot covers at which the next
+	// snapshot is made; default 20,000, which take about a second to read.
 	Tail  uint64
 	Clock bus.Clock
 	Desk  *api.Desk
 	Log   *slog.Logger
-	// Judge answers at its port while this coordinator leads; life is the
-	// coordinator's. Nil: nobody does.
+	// Judge serves the judge's port while this coordinator leads; life is the
+	// coordinator's incarnation. nil: there is no judge.
 	Judge func(ctx context.Context, port bus.Port, life uint32) error
-	// Scribe takes down what the coordinator takes in; nil: nobody does.
+	// Scribe records the inputs of the coordinator; nil: they are not recorded.
 	Scribe Scribe
-	// Took is shown each step as the market takes it; nil is nobody.
+	// Took is called for each input when the market processes it; nil: no call.
 	Took func(now protocol.Time, heard *protocol.Message)
-	// Told is shown what the coordinator heard and said; nil is nobody.
+	// Told is called with the messages that the coordinator received and sent; nil:
+	// no call.
 	Told func(heard, said []protocol.Message)
-	// Stood is shown the facts that a term begins with, and none when it is over;
-	// nil is nobody.
+	// Stood is called with the events that a term begins with, and with none when
+	// it is over; nil: no call.
 	Stood func(facts []protocol.Message)
-	// Counted is shown how often the market has refused what, by reason; nil
-	// is nobody.
+	// Counted is called with the market's number of refusals by reason; nil: no call.
 	Counted func(map[string]int)
 }
 
-// A Scribe takes down all that a coordinator's decisions follow from, and what
-// it said. Each term restores the facts of those before, begins, and takes steps. A step
-// is told when what it led to is on the books, so that no step is told that may be lost.
+// A Scribe records everything that a coordinator's decisions depend on, and the
+// messages that it sent. Each term restores the events of earlier ones, begins, and
+// processes inputs. Took is called for an input when the events that it led to are
+// stored, so that no recorded input can be lost in a crash.
 type Scribe interface {
 	Restored(protocol.Message)
 	Begin(now protocol.Time, life uint32, books []protocol.Step, rules market.Config) error
@@ -64,7 +67,7 @@ type Scribe interface {
 	Told(heard, said []protocol.Message)
 }
 
-// nobody is a Scribe.
+// nobody is a Scribe that records nothing.
 type nobody struct{}
 
 func (nobody) Restored(protocol.Message)                                         {}
@@ -72,15 +75,15 @@ func (nobody) Begin(protocol.Time, uint32, []protocol.Step, market.Config) error
 func (nobody) Took(protocol.Time, *protocol.Message)                             {}
 func (nobody) Told(heard, said []protocol.Message)                               {}
 
-// again is how long it waits after a term that failed, and repeat after how long it
-// says once more what it fails by.
+// again is the pause after a term that failed; repeat is the interval at which the
+// same failure is logged.
 const (
 	again  = 200 * time.Millisecond
 	repeat = time.Minute
 )
 
-// Run leads whenever it can, until ctx ends, which is no error. What ends a term
-// is logged, and not returned: the next one begins.
+// Run leads whenever it can, until ctx ends; then it returns nil. It logs why a term
+// ended, and tries to begin the next one.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Scribe == nil {
 		cfg.Scribe = nobody{}
@@ -99,7 +102,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		cfg.Desk.Stand(err)
 		if why := fmt.Sprint(err); why != last || time.Since(said) > repeat {
-			cfg.Log.Warn("not leading; standing by again", "err", err)
+			cfg.Log.Warn("leader: the term has ended; standing by", "err", err)
 			last, said = why, time.Now()
 		}
 		select {
@@ -130,7 +133,7 @@ func term(outer context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	var steps []protocol.Step // the scribe is told when it is sure that a life begins
+	var steps []protocol.Step // passed to the scribe below, where it is certain that an incarnation begins
 	for _, f := range facts {
 		steps = append(steps, protocol.Step{From: f.From, Seq: f.Seq})
 		cfg.Scribe.Restored(f)
@@ -148,11 +151,12 @@ func term(outer context.Context, cfg Config) error {
 	go func() {
 		select {
 		case <-t.Over():
-			cancel(errors.New("lead: the term is over"))
+			cancel(errors.New("leader: the term is over"))
 		case <-ctx.Done():
 		}
 	}()
-	// The port outlives ctx: when that ends, what is being written down is still said.
+	// The port outlives ctx: when that ends, messages whose events are being stored
+	// are still sent.
 	port, err := cfg.Hub.Join(context.WithoutCancel(ctx), protocol.Coordinator)
 	if err != nil {
 		return err
@@ -174,13 +178,14 @@ func term(outer context.Context, cfg Config) error {
 		}
 	}}
 	if err := loop.Run(ctx, port, m); err != nil {
-		return fmt.Errorf("lead: %w", err)
+		return fmt.Errorf("leader: %w", err)
 	}
 	return nil
 }
 
-// condense makes a summary of the books whenever their tail is long, so that the
-// next coordinator begins soon. It reads them for itself: the market goes on.
+// condense writes a snapshot whenever the log has Tail entries after the latest one,
+// so that the next leader starts fast. It reads the log itself, beside the running
+// market.
 func (cfg Config) condense(ctx context.Context, t *eventlog.Term) {
 	for {
 		select {
@@ -194,15 +199,16 @@ func (cfg Config) condense(ctx context.Context, t *eventlog.Term) {
 		began := time.Now()
 		if err := t.Condense(ctx, snapshot.New(cmp.Or(cfg.Market.Remember, protocol.MaxRun))); err != nil {
 			if ctx.Err() == nil {
-				cfg.Log.Warn("the books are not summed up; trying again", "err", err)
+				cfg.Log.Warn("leader: cannot write a snapshot of the event log; will retry", "err", err)
 			}
 			continue
 		}
-		cfg.Log.Info("the books are summed up", "took", time.Since(began))
+		cfg.Log.Info("leader: wrote a snapshot of the event log", "took", time.Since(began))
 	}
 }
 
-// judge has the judge live as long as ctx. The market does without one that fails.
+// judge runs the judge until ctx ends. Without a judge, or after its failure, the
+// market decides by its rule.
 func (cfg Config) judge(ctx context.Context, life uint32) error {
 	if cfg.Judge == nil {
 		return nil
@@ -213,7 +219,7 @@ func (cfg Config) judge(ctx context.Context, life uint32) error {
 	}
 	go func() {
 		if err := cfg.Judge(ctx, port, life); ctx.Err() == nil {
-			cfg.Log.Warn("the judge is gone; the rule decides", "err", err)
+			cfg.Log.Warn("leader: the judge has failed; the market's rule decides", "err", err)
 		}
 	}()
 	return nil

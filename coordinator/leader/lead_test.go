@@ -70,7 +70,7 @@ func (c *coordinator) leads(t *testing.T) {
 	t.Fatal("it does not lead")
 }
 
-// submit submits a job as people do who are told to submit it again.
+// submit submits a job until it is accepted, as the error asks clients to do.
 func (c *coordinator) submit(t *testing.T, job string) int {
 	t.Helper()
 	for range 2400 { // two minutes, of a machine that is busy
@@ -149,7 +149,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 		jobs++
 		select {
 		case line := <-log:
-			summed = strings.Contains(line, "the books are summed up")
+			summed = strings.Contains(line, "wrote a snapshot of the event log")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -162,7 +162,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 	second.leads(t)
 	for i := range jobs {
 		if code := second.submit(t, job(i)); code != http.StatusOK {
-			t.Errorf("job %d again: %d", i, code)
+			t.Errorf("job %d, second submission: %d", i, code)
 		}
 		if code := second.submit(t, strings.Replace(job(i), "cpu: 2", "cpu: 3", 1)); code != http.StatusConflict {
 			t.Errorf("another job under the id %d: %d", i, code)
@@ -170,7 +170,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 	}
 }
 
-// A site that the market does not know cannot be gone; and who says so has a name.
+// An unknown site cannot be decommissioned, and the operator who does it must give a name.
 func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
@@ -194,11 +194,11 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 		code int
 		says string
 	}{
-		{"oslo/gone", http.StatusBadRequest, "say who says so"},
-		{"rome/gone?by=ada", http.StatusNotFound, "no site"},
+		{"oslo/gone", http.StatusBadRequest, "the name of the operator"},
+		{"rome/gone?by=ada", http.StatusNotFound, "unknown site"},
 		{"oslo/gone?by=ada", http.StatusOK, `"gone":true`},
 		{"oslo/gone?by=ada", http.StatusOK, `"gone":true`},
-		{"oslo/gone?by=ada&end=true", http.StatusConflict, "cancel those that are to end"}, // they are on sale
+		{"oslo/gone?by=ada&end=true", http.StatusConflict, "cancel jobs one by one"}, // they are on sale
 		{"oslo/drain", http.StatusConflict, "drain it then"},
 		{"oslo/drain?over=true", http.StatusConflict, "in no round"},
 	} {

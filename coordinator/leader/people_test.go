@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Where people are known, nobody confirms in another's name, and what loosens a
+// With a file of people no operator can confirm in the name of another, and what loosens a
 // hard rule takes two tokens.
 func TestALooseningTakesTwoTokens(t *testing.T) {
 	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
