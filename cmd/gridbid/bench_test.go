@@ -225,7 +225,7 @@ func TestBenchDaysTakesAllWindowsOfOneFlag(t *testing.T) {
 		t.Errorf("two windows: %v\n%s\n%s", err, talk, out)
 	}
 	_, _, err = execute(newReplayCommand(), args[len(args)-1])
-	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "is a table, and no scenario: give a window as --window FILE") {
+	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "is a CSV table, not a scenario: give it as --window FILE") {
 		t.Errorf("a window in place of a scenario: %v; want what to write", err)
 	}
 }

@@ -19,13 +19,13 @@ import (
 
 const day = 24 * time.Hour
 
-// longest stretch in which jobs may arrive.
+// mostDays is the longest period, in days, in which jobs may arrive.
 const mostDays = 31
 
-// assemble reads what a spec names and makes the scenario.
+// assemble reads the files that a spec names and builds the scenario.
 func (l library) assemble(s spec, o Options) (Scenario, error) {
 	if err := o.check(s); err != nil {
-		return Scenario{}, fmt.Errorf("script: %v", err)
+		return Scenario{}, fmt.Errorf("spec: %v", err)
 	}
 	s = o.apply(s)
 	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}
@@ -61,6 +61,8 @@ func (l library) assemble(s spec, o Options) (Scenario, error) {
 	return out.sealed()
 }
 
+// weights converts the weights from dollars; absent ones have their defaults. Kappa is per tonne, protocol.Weights
+// counts carbon per kilogram.
 func (s spec) weights() Weights {
 	w, usual := s.Weights, protocol.UsualWeights()
 	return Weights{
@@ -70,13 +72,13 @@ func (s spec) weights() Weights {
 	}
 }
 
-// when sets Start and End: as the spec says, or the middle day of the window
-// (of two days the second, since the first is the past that forecasts need).
+// when sets Start and End as the spec says, or to the middle day of the window. Of two days it takes the second:
+// forecasts need a day before Start.
 func (out *Scenario) when(s spec, zones []trace.Zone) error {
 	if s.Start != "" {
 		at, err := time.Parse(time.RFC3339, s.Start)
 		if err != nil {
-			return s.where("start")("is %q: want a date that exists", s.Start)
+			return s.where("start")("is %q: want an existing date", s.Start)
 		}
 		out.Start = protocol.At(at)
 	} else {
@@ -92,11 +94,11 @@ func (out *Scenario) when(s spec, zones []trace.Zone) error {
 	if s.End != "" {
 		at, err := time.Parse(time.RFC3339, s.End)
 		if err != nil {
-			return s.where("end")("is %q: want a date that exists", s.End)
+			return s.where("end")("is %q: want an existing date", s.End)
 		}
 		out.End = protocol.At(at)
 	}
-	if out.Start < protocol.Time(day.Milliseconds()) { // a day before it there is a past to look at
+	if out.Start < protocol.Time(day.Milliseconds()) { // forecasts need the day before it, and times before 1970 are negative
 		return s.where("start")("is %v: want 1970-01-02 or later", out.Start)
 	}
 	if out.End <= out.Start || out.End.Sub(out.Start) > mostDays*day {
@@ -105,7 +107,7 @@ func (out *Scenario) when(s spec, zones []trace.Zone) error {
 	return nil
 }
 
-// work makes the jobs.
+// work builds the jobs: synthetic ones, or those of a trace.
 func (out *Scenario) work(s spec) error {
 	habits := s.Jobs.habits()
 	for _, site := range out.Sites {
@@ -130,6 +132,7 @@ func (out *Scenario) work(s spec) error {
 	}
 	period := out.End.Sub(out.Start)
 	for _, rec := range h.Records {
+		// Wrapping by the period keeps the time of day if the period is whole days.
 		j := rec.Job
 		j.Arrival = out.Start.Add(rec.Submit % period)
 		out.Jobs = append(out.Jobs, habits.Fill(out.Seed, j))
@@ -147,6 +150,7 @@ func (out *Scenario) work(s spec) error {
 	return nil
 }
 
+// habits returns the trait rates of the spec, in thousandths; absent ones have their defaults.
 func (j jobsSpec) habits() generate.Habits {
 	of := func(v *float64, usual protocol.Milli) protocol.Milli {
 		if v == nil {
@@ -162,14 +166,14 @@ func (j jobsSpec) habits() generate.Habits {
 	}
 }
 
+// note adds a note. Notes enter the scenario's hash: a changed text changes the hash.
 func (out *Scenario) note(format string, args ...any) {
 	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
 }
 
-// settle lifts limits that were drawn by dice where no node could keep them: a
-// job that only its home may run, and whose home has nothing to hold it, may run
-// anywhere; an invented job for models that come in too small nodes takes any.
-// What a trace itself says of a job stays as it is.
+// settle lifts randomly drawn limits that no node can meet: a job restricted to a home without a fitting node may
+// run anywhere, and a synthetic job whose models come only in too small nodes takes any model. Requirements from a
+// trace stay as they are.
 func (out *Scenario) settle(invented bool) {
 	lifted := 0
 	for i := range out.Jobs {
@@ -188,7 +192,7 @@ func (out *Scenario) settle(invented bool) {
 	}
 }
 
-// holds reports whether some node could run j were it empty.
+// holds reports whether some empty node could run j.
 func (out *Scenario) holds(j protocol.Job) bool {
 	for _, site := range out.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
@@ -204,8 +208,8 @@ func (out *Scenario) holds(j protocol.Job) bool {
 	return false
 }
 
-// busy returns how much of the fleets' GPU-hours between Start and End the jobs
-// take, if all run at the fleets' mean speed; it is not ok without GPUs.
+// busy returns the fraction of the fleets' GPU-hours between Start and End that the jobs need at the fleets' mean
+// speed; ok is false without GPUs.
 func (out *Scenario) busy() (part float64, ok bool) {
 	var fast float64
 	for _, site := range out.Sites {
@@ -216,7 +220,7 @@ func (out *Scenario) busy() (part float64, ok bool) {
 	return gpuHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours()), fast > 0
 }
 
-// gpuHours adds up what jobs ask for, at the reference clock.
+// gpuHours returns the sum of GPUs times run time, at the reference clock.
 func gpuHours(jobs []protocol.Job) float64 {
 	var sum float64
 	for _, j := range jobs {
@@ -225,7 +229,7 @@ func gpuHours(jobs []protocol.Job) float64 {
 	return sum
 }
 
-// speed of a model against a V100; one that is not known counts as a V100.
+// speed returns a model's speed relative to a V100; unknown models count as a V100.
 func speed(model string) float64 {
 	if g, ok := power.Default().Lookup(model); ok {
 		return float64(g.Speed) / 1000
@@ -233,24 +237,23 @@ func speed(model string) float64 {
 	return 1
 }
 
-// sealed checks the scenario as a whole and names it by its hash.
+// sealed validates the jobs and sets Hash.
 func (out Scenario) sealed() (Scenario, error) {
 	for _, j := range out.Jobs {
 		if why := j.Check(); why != "" {
-			return Scenario{}, fmt.Errorf("script: job %s: %s", j.ID, why)
+			return Scenario{}, fmt.Errorf("spec: job %s: %s", j.ID, why)
 		}
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
-		return Scenario{}, fmt.Errorf("script: %w", err)
+		return Scenario{}, fmt.Errorf("spec: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	out.Hash = hex.EncodeToString(sum[:])
 	return out, nil
 }
 
-// slug turns a name of others into one of ours: small letters, digits and
-// hyphens.
+// slug converts an external name to an identifier of lower-case letters, digits and hyphens, at most 63 bytes.
 func slug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {

@@ -1,15 +1,12 @@
-// Package spec reads what is to be played: a scenario.yaml, or a bare window
-// of grid data with a trace of jobs, becomes a [Scenario].
+// Package spec reads scenario specifications: a scenario.yaml, or a bare window of grid data with a job trace,
+// becomes a [Scenario].
 //
-// A scenario file is strict. What it does not know, it refuses, with the file,
-// the line and what to do; schema.json is the published form of the rules, and
-// the same one that reading applies. What a source lacks is filled in by a
-// seeded rule (package invent) and said in the scenario's Notes, never in
-// silence.
+// A scenario file is strict: an unknown key or value is an error with the file, the line and what to do.
+// schema.json is the published form of the rules, and reading applies that same schema. Values that a source lacks
+// are filled in by a seeded rule (package generate) and listed in the scenario's Notes.
 //
-// The same inputs, seed and options give the same Scenario to the byte, and
-// Hash names them.
+// The same inputs, seed and options give the same Scenario to the byte, and Hash identifies it.
 //
-// Formats of outside files are read by package trace; the stage on which a
-// scenario is played is package scenarios.
+// Package trace reads the formats of external files; package scenarios builds and replays the testbed of a
+// scenario.
 package spec

@@ -13,11 +13,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// load that an automatic fleet is sized for: busy enough for sites to compete,
-// with room for waiting to pay.
+// load is the utilization for which an automatic fleet is sized: high enough for sites to compete, low enough for
+// deferral to pay.
 const load = 0.65
 
-// fleets gives every site its nodes.
+// fleets gives every site its nodes: inline ones, or a share of the node list.
 func (out *Scenario) fleets(s spec) error {
 	var bare []int
 	for i := range out.Sites {
@@ -43,7 +43,7 @@ func (out *Scenario) fleets(s spec) error {
 	return out.assumeModels()
 }
 
-// rack adds the nodes of one line of an inline fleet.
+// rack adds the nodes of one entry of an inline fleet.
 func (out *Scenario) rack(site, k int, r rackSpec) error {
 	memory := protocol.MiB(r.GPUMemory) * 1024
 	if memory == 0 {
@@ -64,7 +64,7 @@ func (out *Scenario) rack(site, k int, r rackSpec) error {
 	return nil
 }
 
-// deal reads the list of nodes, keeps a part of it and deals that to sites.
+// deal reads the node list, samples a part of it and distributes that to the sites without an inline fleet.
 func (out *Scenario) deal(s spec, sites []int) error {
 	r, err := open(s.Nodes.File)
 	if err != nil {
@@ -76,7 +76,7 @@ func (out *Scenario) deal(s spec, sites []int) error {
 	}
 	with := slices.DeleteFunc(slices.Clone(all), func(n trace.Node) bool { return n.GPUs == 0 })
 	if len(with) < len(sites) {
-		return fmt.Errorf("script: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
+		return fmt.Errorf("spec: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
 	}
 	total, fast := 0, 0.0
 	for _, n := range with {
@@ -98,9 +98,9 @@ func (out *Scenario) deal(s spec, sites []int) error {
 	return nil
 }
 
-// part keeps a fraction of nodes, of each kind (model and number of GPUs) its
-// own by largest remainder, so that the mix stays. It keeps at least one node
-// for each site, and a node with most GPUs, since big jobs fit nowhere else.
+// part samples a fraction of nodes. Each kind (model and number of GPUs) keeps its share by largest remainder, so
+// that the mix stays the same. It keeps at least one node for each site, and one of the largest nodes, because
+// large jobs fit nowhere else.
 func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Node {
 	nodes = slices.Clone(nodes)
 	dice := generate.Dice(seed, "fleet")
@@ -111,9 +111,10 @@ func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Nod
 	want := min(max(int(math.Round(scale*float64(len(nodes)))), sites), len(nodes))
 	type kind struct {
 		nodes []trace.Node // shuffled
+		// keep is the kind's share rounded down; rest decides which kinds get one node more.
 		keep  int
 		rest  float64
-		first bool
+		first bool // the kind with most GPUs a node
 	}
 	var kinds []kind
 	left := want
@@ -130,6 +131,7 @@ func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Nod
 		kinds, i = append(kinds, k), j
 	}
 	slices.SortStableFunc(kinds, func(a, b kind) int {
+		// The largest kind comes first if rounding left it with no node.
 		big := func(k kind) int {
 			if k.first && k.keep == 0 {
 				return 0
@@ -148,10 +150,10 @@ func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Nod
 	return kept
 }
 
-// hand gives nodes, big ones first, to whichever site has fewest GPUs, so that
-// sites end with about as many each. It returns the number of GPUs.
+// hand gives each node, large ones first, to the site with fewest GPUs, so that sites end with similar numbers. It
+// returns the number of GPUs.
 func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
-	// Which kinds go where is the seed's; among equals the order was shuffled.
+	// The seed decides which kinds a site gets; nodes of equal size are in shuffled order.
 	dice := generate.Dice(out.Seed, "deal")
 	kept = slices.Clone(kept)
 	slices.SortFunc(kept, func(a, b trace.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -179,15 +181,15 @@ func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
 	return gpus
 }
 
-// assumeModels sees that node names are apart and models of GPU known, and says
-// which rest on assumptions.
+// assumeModels checks that node names are unique and GPU models known, and notes the models whose speed or power is
+// an assumption.
 func (out *Scenario) assumeModels() error {
 	seen := make(map[string]string)
 	var models []string
 	for _, site := range out.Sites {
 		for _, n := range site.Nodes {
 			if other, dup := seen[n.Name]; dup {
-				return fmt.Errorf("script: node %s stands at %s and at %s: give nodes names of their own", n.Name, other, site.Name)
+				return fmt.Errorf("spec: duplicate node name %s, at sites %s and %s: rename one", n.Name, other, site.Name)
 			}
 			seen[n.Name] = site.Name
 			if n.Model != "" && !slices.Contains(models, n.Model) {
@@ -200,7 +202,7 @@ func (out *Scenario) assumeModels() error {
 	for _, m := range models {
 		g, known := power.Default().Lookup(m)
 		if !known {
-			return fmt.Errorf("script: %s", unknown(m))
+			return fmt.Errorf("spec: %s", unknown(m))
 		}
 		if g.Assumed {
 			assumed = append(assumed, m)
@@ -212,19 +214,19 @@ func (out *Scenario) assumeModels() error {
 	return nil
 }
 
-// unknown says why no node may have GPUs of a model.
+// unknown returns the error text for a GPU model without power data.
 func unknown(model string) string {
-	return fmt.Sprintf("nobody knows what a GPU of model %q draws: want one of %s", model, strings.Join(power.Default().Models(), ", "))
+	return fmt.Sprintf("unknown GPU model %q (no power data): want one of %s", model, strings.Join(power.Default().Models(), ", "))
 }
 
-// gpuMemory returns the memory of one device of a model, by its maker; of a
-// model sold with several sizes the smallest. One that is not known has 16 GiB.
+// gpuMemory returns the memory of one GPU of a model, from its vendor's data; of a model sold in several sizes the
+// smallest. An unknown model has 16 GiB.
 func gpuMemory(model string) protocol.MiB {
 	gib := map[string]protocol.MiB{
 		"T4": 16, "P100": 16, "V100": 16, "V100M16": 16, "V100M32": 32,
 		"A10": 24, "L4": 24, "RTX6000": 24, "A40": 48, "A100": 40, "A100-40": 40, "A100-80": 80,
 		"H100": 80, "H200": 141, "B200": 180,
-		"G2": 24, "G3": 40, // anonymous; as package power takes them, an A10 and an A100
+		"G2": 24, "G3": 40, // anonymous in the Alibaba list; like package power, treated as an A10 and an A100
 	}[model]
 	return cmp.Or(gib, 16) * 1024
 }

@@ -66,10 +66,10 @@ func TestForecastsOfAServiceThatCannotBeAreRefused(t *testing.T) {
 		want  string
 	}{
 		{"carbon: {file: said.csv, column: g}", -240 * time.Hour, "scenario.yaml:6: sites/0/forecasts/carbon: here: "},
-		{"carbon: {file: said.csv, column: g}", 240 * time.Hour, "foretells no carbon after start, 2026-01-02T00:00:00Z: it was said from 2026-01-12T00:00:00Z"},
-		{"carbon: {file: said.csv, column: mg}", 0, `said.csv:1: no column "mg"`},
+		{"carbon: {file: said.csv, column: g}", 240 * time.Hour, "has no forecast of carbon after start, 2026-01-02T00:00:00Z: its bulletins were issued from 2026-01-12T00:00:00Z"},
+		{"carbon: {file: said.csv, column: mg}", 0, `said.csv:1: missing column "mg"`},
 		{"carbon: {file: never.csv, column: g}", 0, "never.csv: no such file"},
-		{"marginal: {file: said.csv, column: g}", 0, "there is no series of marginal to foretell"},
+		{"marginal: {file: said.csv, column: g}", 0, "a forecast needs a series of marginal"},
 		{"wind: {file: said.csv, column: g}", 0, "sites/0/forecasts/wind: unknown key: want carbon, marginal, price, pue"},
 		{"carbon: {file: said.csv, column: g, fill: persist}", 0, "unknown key: want column, file"},
 	} {

@@ -13,21 +13,20 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// quantities of a signal, in the order in which they are read.
+// quantities of a site's signals, in the order in which they are read.
 var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.Marginal}
 
-// usualPUE is taken where no series and no constant is given: about what
-// operators report as the mean of large sites that are not new.
+// usualPUE is used if a site has neither a series nor a constant: about the mean that operators report for large
+// sites that are not new.
 const usualPUE = 1.2
 
-// grids give sites their signals.
+// grids loads the signals of the sites.
 type grids struct {
 	s     spec
 	zones []trace.Zone
 }
 
-// open reads the window, if there is one, and makes its zones sites if the spec
-// has none.
+// open reads the window, if there is one. Without sites in the spec, each zone of the window becomes a site.
 func (g *grids) open() error {
 	if g.s.Window == nil {
 		return nil
@@ -46,7 +45,7 @@ func (g *grids) open() error {
 	for _, z := range g.zones {
 		name := slug(z.Name)
 		if other, dup := seen[name]; dup || name == "" {
-			return fmt.Errorf("script: %s: zone %q makes no site name of its own (%q, as %q): rename it", g.s.Window.File, z.Name, name, other)
+			return fmt.Errorf("spec: %s: zone %q has no unique site name (%q, as zone %q): rename it", g.s.Window.File, z.Name, name, other)
 		}
 		seen[name] = z.Name
 		g.s.Sites = append(g.s.Sites, siteSpec{Name: name, Zone: z.Name})
@@ -54,7 +53,7 @@ func (g *grids) open() error {
 	return nil
 }
 
-// sites adds the sites to the scenario, with signals and without nodes.
+// sites adds the sites to the scenario, with signals and still without nodes.
 func (g *grids) sites(out *Scenario) error {
 	average := false
 	for i, spec := range g.s.Sites {
@@ -69,6 +68,7 @@ func (g *grids) sites(out *Scenario) error {
 		}
 		average = average || spec.Region == nil
 		if out.Carbon == ByMarginal {
+			// Bids then use the marginal series under GridCarbon; the average is kept for accounting.
 			if more := site.Signals[trace.Marginal]; len(more) > 0 {
 				site.Signals[Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
 				delete(site.Forecasts, protocol.GridCarbon)
@@ -103,8 +103,8 @@ func (g *grids) sites(out *Scenario) error {
 	return nil
 }
 
-// events fills in what goes wrong at a site. An outage that no job could meet, by a
-// slip of the year maybe, is none; start and end are zero where nobody knows them yet.
+// events sets a site's outages and bids. An outage outside the time in which jobs can run, for example by a wrong
+// year, is an error; start and end are zero if they are not known yet.
 func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
 	site.IdleBid = spec.Bids.Idle
@@ -115,9 +115,10 @@ func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) erro
 		to, err2 := time.Parse(time.RFC3339, o.To)
 		switch x := (Outage{protocol.At(from), protocol.At(to)}); {
 		case err != nil || err2 != nil:
-			return at("from %q to %q: want dates that exist", o.From, o.To)
+			return at("from %q to %q: want existing dates", o.From, o.To)
 		case x.From <= last || x.To <= x.From:
 			return at("from %q to %q: want an end after the start, and each outage after the one before", o.From, o.To)
+		// Jobs may run on after the last arrival; mostDays is a generous bound.
 		case end != 0 && (x.To <= start || x.From >= end.Add(mostDays*day)):
 			return at("from %q to %q: want it while jobs run, which arrive from %v to %v", o.From, o.To, start, end)
 		default:
@@ -127,7 +128,7 @@ func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) erro
 	return nil
 }
 
-// signals fills in one site's series: its own files, its zone, its region.
+// signals loads one site's series: synthetic region, zone of the window, then its own files, which take precedence.
 func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
 	at := func(format string, args ...any) error { return g.s.where("sites", i)(format, args...) }
 	if r := spec.Region; r != nil {
@@ -141,7 +142,7 @@ func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
 	} else if spec.Zone != "" && g.s.Window != nil {
 		k := slices.IndexFunc(g.zones, func(z trace.Zone) bool { return z.Name == spec.Zone })
 		if k < 0 {
-			return at("%s: no zone %q in %s: it has %s", spec.Name, spec.Zone, g.s.Window.File, names(g.zones))
+			return at("%s: no zone %q in %s: the file has %s", spec.Name, spec.Zone, g.s.Window.File, names(g.zones))
 		}
 		g.zone(out, g.zones[k], site)
 	}
@@ -156,6 +157,7 @@ func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
 		if spec.PUE == 0 {
 			out.note("%s: no series of PUE: taken as %.1f", site.Name, usualPUE)
 		}
+		// One point is a constant PUE.
 		site.Signals[protocol.GridPUE] = []protocol.Point{{
 			At:    site.Signals[protocol.GridPrice][0].At,
 			Value: int64(math.Round(1000 * cmp.Or(spec.PUE, usualPUE))),
@@ -164,6 +166,7 @@ func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
 	return nil
 }
 
+// zone copies a window's zone into a site; zones may be shared by several sites.
 func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
 	site.Signals[protocol.GridPrice] = slices.Clone(z.Price)
 	site.Signals[protocol.GridCarbon] = slices.Clone(z.Carbon)
@@ -182,7 +185,7 @@ func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
 	}
 }
 
-// series reads one file of one quantity.
+// series reads the file of one quantity.
 func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error {
 	r, err := open(f.File)
 	if err != nil {
@@ -199,8 +202,8 @@ func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error
 	return nil
 }
 
-// forecasts reads what services said of the site's grid, of hours that the replay
-// shows: past the end of the signals their last day repeats, and nobody foretold that.
+// forecasts loads the service forecasts of a site, for hours within its signals. Past the end of the signals their
+// last day repeats, and no service has forecast that.
 func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
 	for _, q := range quantities {
 		f := spec.Forecasts[q]
@@ -209,8 +212,8 @@ func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error
 		}
 		at := g.s.where("sites", i, "forecasts", q)
 		facts := site.Signals[q]
-		if len(facts) < 2 { // none, or a constant
-			return at("%s: there is no series of %s to foretell: add one to its signals", site.Name, q)
+		if len(facts) < 2 { // no series, or a constant
+			return at("%s: a forecast needs a series of %s: add one to the site's signals", site.Name, q)
 		}
 		r, err := open(f.File)
 		if err != nil {
@@ -222,7 +225,7 @@ func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error
 		}
 		said := within(all, facts[0].At, facts[len(facts)-1].At)
 		if n := len(said); n == 0 || last(said[n-1].Points) < out.Start {
-			return at("%s: %s foretells no %s after start, %v: it was said from %v to %v",
+			return at("%s: %s has no forecast of %s after start, %v: its bulletins were issued from %v to %v",
 				site.Name, f.File, q, out.Start, all[0].Issued, all[len(all)-1].Issued)
 		}
 		if site.Forecasts == nil {
@@ -234,8 +237,7 @@ func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error
 	return nil
 }
 
-// within returns the bulletins that speak of hours from first to final, without
-// what they say of later ones.
+// within returns the bulletins for hours from first to final, cut after final.
 func within(all []forecast.Bulletin, first, final protocol.Time) (said []forecast.Bulletin) {
 	for _, b := range all {
 		n := len(b.Points)
@@ -252,9 +254,9 @@ func within(all []forecast.Bulletin, first, final protocol.Time) (said []forecas
 // last returns the hour of the last point.
 func last(points []protocol.Point) protocol.Time { return points[len(points)-1].At }
 
-// cover sees that a site's series begin a day before Start and reach End.
+// cover checks that a site's series begin a day before Start and reach End.
 func (g *grids) cover(out *Scenario, i int, site Site) error {
-	for _, q := range append(slices.Clip(quantities), Average) { // which is accounted, too
+	for _, q := range append(slices.Clip(quantities), Average) { // the average is accounted, too
 		points := site.Signals[q]
 		constant := q == protocol.GridPUE && g.s.Sites[i].Signals[q] == nil && len(points) == 1
 		if constant || (q == trace.Marginal || q == Average) && len(points) == 0 {
@@ -269,6 +271,7 @@ func (g *grids) cover(out *Scenario, i int, site Site) error {
 	return nil
 }
 
+// names returns the names of zones, for errors.
 func names(zones []trace.Zone) []string {
 	out := make([]string, len(zones))
 	for i, z := range zones {

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// Default is the scenario that is replayed when none is named.
+// Default is the scenario that is replayed if none is named.
 const Default = "six-regions"
 
 const fileName = "scenario.yaml"
@@ -30,8 +30,7 @@ const (
 	defaultMax   = 2000
 )
 
-// List names the scenarios that ship in the binary: the default first, then the
-// recorded days.
+// List returns the names of the scenarios that ship in the binary: the default first, then the recorded days.
 func List() []string {
 	out := []string{Default}
 	days, err := fs.Glob(realdays.Files, "*/"+fileName)
@@ -44,7 +43,7 @@ func List() []string {
 	return out
 }
 
-// Shipped returns under which name of List a scenario ships that calls itself so.
+// Shipped returns the List name of the shipped scenario whose own name is name, if there is one.
 func Shipped(name string) (what string, ok bool) {
 	for _, what := range List() {
 		file, text, _, err := Source(what)
@@ -58,9 +57,8 @@ func Shipped(name string) (what string, ok bool) {
 	return "", false
 }
 
-// Source returns the text of a scenario and the folder that its relative paths
-// start from. What is a shipped name, a folder with a scenario.yaml or a file
-// of its own; a shipped name goes first.
+// Source returns the text of a scenario and the folder that its relative paths start from. What is a shipped name,
+// a folder with a scenario.yaml or a file; shipped names take precedence.
 func Source(what string) (file string, text []byte, folder string, err error) {
 	if slices.Contains(List(), what) {
 		file = what + "/" + fileName
@@ -74,21 +72,21 @@ func Source(what string) (file string, text []byte, folder string, err error) {
 	file = what
 	switch info, err := os.Stat(what); {
 	case err != nil:
-		return "", nil, "", fmt.Errorf("script: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
+		return "", nil, "", fmt.Errorf("spec: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
 	case info.IsDir():
 		file = filepath.Join(what, fileName)
 	case Table(what):
-		return "", nil, "", fmt.Errorf("script: %s is a table, and no scenario: give a window as --window FILE", what)
+		return "", nil, "", fmt.Errorf("spec: %s is a CSV table, not a scenario: give it as --window FILE", what)
 	}
 	text, err = limited(file, mostPage)
 	return file, text, filepath.Dir(file), err
 }
 
-// Table reports whether a file is a table by its name, and no scenario.
+// Table reports whether a file name is that of a CSV table instead of a scenario.
 func Table(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
 
-// Check reads a scenario as Load does, but none of the data it names. Several
-// faults come as one error, a line for each.
+// Check validates a scenario as Load does, without reading the data files that it names. Several faults are
+// returned as one error, one line for each.
 func Check(what string) error {
 	file, text, _, err := Source(what)
 	if err != nil {
@@ -101,10 +99,10 @@ func Check(what string) error {
 	return s.times()
 }
 
-// times checks the dates that a scenario names.
+// times checks the dates that a scenario contains.
 func (s spec) times() error {
 	var out Scenario
-	if s.Start != "" { // else it is the window's to say
+	if s.Start != "" { // else Load takes the period from the window
 		if err := out.when(s, nil); err != nil {
 			return err
 		}
@@ -117,8 +115,7 @@ func (s spec) times() error {
 	return nil
 }
 
-// Load reads the scenario of a name, folder or file (see Source) and all the
-// data that it names.
+// Load reads the scenario of a shipped name, folder or file (see Source) and all data files that it names.
 func Load(what string, o Options) (Scenario, error) {
 	file, text, folder, err := Source(what)
 	if err != nil {
@@ -132,20 +129,20 @@ func Load(what string, o Options) (Scenario, error) {
 	return l.assemble(l.resolve(s), o)
 }
 
-// Window builds a scenario of o.Window without a file of its own: all its zones
-// are sites, and its middle day is the day of arrivals.
+// Window builds a scenario of o.Window without a scenario file: each of its zones is a site, and jobs arrive on its
+// middle day.
 func Window(o Options) (Scenario, error) {
 	if o.Window == "" {
-		return Scenario{}, fmt.Errorf("script: no window: name a CSV of hourly prices and carbon by zone")
+		return Scenario{}, fmt.Errorf("spec: no window: give --window a CSV of hourly prices and carbon by zone")
 	}
 	base := strings.TrimSuffix(filepath.Base(o.Window), ".gz")
 	s := spec{
-		Name:  cmp.Or(slug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // of other letters than ours
+		Name:  cmp.Or(slug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // the fallback is for a name without Latin letters or digits
 		About: "all zones of " + base + ", on its middle day",
 	}
 	s.where = func(...any) place {
 		return func(format string, args ...any) error {
-			return fmt.Errorf("script: "+format, args...)
+			return fmt.Errorf("spec: "+format, args...)
 		}
 	}
 	s.Window = &windowSpec{}
@@ -161,14 +158,14 @@ func (o Options) data() string {
 	return o.Data
 }
 
-// What Options may say at most.
+// Upper bounds of Options.
 const (
 	mostKappa = 10_000      // dollars per tonne
-	mostJobs  = 200_000     // as a scenario
-	mostFrom  = 315_360_000 // seconds, as a scenario
+	mostJobs  = 200_000     // same limit as in schema.json
+	mostFrom  = 315_360_000 // seconds; same limit as in schema.json
 )
 
-// check says what of o cannot be, or would do nothing to s.
+// check reports options that are out of range, or have no effect on s.
 func (o Options) check(s spec) error {
 	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
 	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
@@ -180,19 +177,19 @@ func (o Options) check(s spec) error {
 	case from != nil && (*from < 0 || *from > mostFrom):
 		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, mostFrom)
 	case from != nil && ownJobs:
-		return fmt.Errorf("jobs-from %d: %s invents its jobs; name a trace with it", *from, s.Name)
+		return fmt.Errorf("jobs-from %d: %s generates its jobs; name a trace too (--jobs)", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):
 		return fmt.Errorf("fleet-scale %g: want a fraction of the nodes, above 0 and up to 1", scale)
 	case o.Fill && o.Window == "" && s.Window == nil:
-		return fmt.Errorf("fill: %s has no window that it would fill", s.Name)
+		return fmt.Errorf("fill: %s has no window to fill", s.Name)
 	case (o.Fleet != "" || scale > 0) && ownFleets:
 		return fmt.Errorf("fleet, fleet-scale: the sites of %s have fleets of their own", s.Name)
 	}
 	return nil
 }
 
-// apply puts what the command line says in place of what the scenario says.
-// Paths of a command line are as they are.
+// apply replaces values of the scenario by those of the command line. Paths of the command line are relative to the
+// working directory.
 func (o Options) apply(s spec) spec {
 	if o.Seed != nil {
 		s.Seed = o.Seed
@@ -229,10 +226,10 @@ func (o Options) apply(s spec) spec {
 	return s
 }
 
-// A library finds the files that a scenario names.
+// A library locates the files that a scenario names.
 type library struct{ data, folder string }
 
-// resolve turns the paths of a scenario file into paths from here.
+// resolve makes the paths of a scenario file relative to the working directory.
 func (l library) resolve(s spec) spec {
 	path := func(p *string) {
 		switch {
@@ -261,30 +258,31 @@ func (l library) resolve(s spec) spec {
 	return s
 }
 
-// mostFile bounds an input file, packed as it lies.
+// mostFile bounds an input file, in bytes before unpacking.
 const mostFile = 256 << 20
 
-// open reads a whole file, so that nothing changes under the reader.
+// open reads a whole file into memory, so that a concurrent change of the file cannot mix two versions.
 func open(path string) (io.Reader, error) {
 	text, err := limited(path, mostFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("script: %s: no such file: put it there, or say which folder has it (--data DIR, data of simulate, or GRIDBID_DATA)", path)
+		return nil, fmt.Errorf("spec: %s: no such file: put it there, or name the data folder (--data DIR, `data` under `simulate`, or GRIDBID_DATA)", path)
 	}
 	return bytes.NewReader(text), err
 }
 
+// limited reads a file of at most most bytes.
 func limited(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("script: %w", err)
+		return nil, fmt.Errorf("spec: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("script: %w", err)
+		return nil, fmt.Errorf("spec: %w", err)
 	case int64(len(text)) > most:
-		return nil, fmt.Errorf("script: %s: over %d bytes: cut the file", path, most)
+		return nil, fmt.Errorf("spec: %s: over %d bytes: shorten the file", path, most)
 	}
 	return text, nil
 }

@@ -298,7 +298,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		{spec.Options{MaxJobs: 200_001}, "max-jobs 200001: want 1..200000"},
 		{spec.Options{JobsFrom: some(-9), Jobs: "j.csv"}, "jobs-from -9: want 0..315360000"},
 		{spec.Options{JobsFrom: some(9e15), Jobs: "j.csv"}, "want 0..315360000"},
-		{spec.Options{JobsFrom: some(9)}, "six-regions invents its jobs"},
+		{spec.Options{JobsFrom: some(9)}, "six-regions generates its jobs"},
 		{spec.Options{FleetScale: -0.1}, "fleet-scale -0.1: want a fraction"},
 		{spec.Options{FleetScale: 1.5}, "fleet-scale 1.5: want a fraction"},
 		{spec.Options{FleetScale: math.NaN()}, "fleet-scale NaN: want a fraction"},
@@ -458,7 +458,7 @@ weights: {kappa: 0.5, late: 0}
 		strings.Contains(notes, "nothing is known of the market") {
 		t.Errorf("notes %q", s.Notes)
 	}
-	// Of a zone that nobody knows, prices count as told in their own hour.
+	// In an unknown zone, prices count as published in their own hour.
 	s, err = spec.Window(spec.Options{Window: filepath.Join(dir, "w.csv"), Jobs: filepath.Join(dir, "j.csv"), JobsFrom: new(int64), Fleet: filepath.Join(dir, "n.csv")})
 	if err != nil {
 		t.Fatal(err)
@@ -481,7 +481,7 @@ func TestAWindowThatDoesNotFitIsRefused(t *testing.T) {
 		{"past the window", head + "start: 2022-01-02T00:00:00Z\nend: 2022-01-03T01:00:00Z\n", "price is given for 2022-01-01T00:00:00Z..2022-01-03T00:00:00Z"},
 		{"an unknown zone", head + "sites: [{name: a, zone: XX}]\n", ":5: sites/0: a: no zone \"XX\" in"},
 		{"no zone", head + "sites: [{name: a}]\n", ":5: sites/0: a has no zone of the window"},
-		{"a GPU that nobody knows", strings.Replace(head, "n.csv", "x.csv", 1), `nobody knows what a GPU of model "Mystery" draws: want one of A10, `},
+		{"an unknown GPU model", strings.Replace(head, "n.csv", "x.csv", 1), `unknown GPU model "Mystery" (no power data): want one of A10, `},
 		{"more sites than nodes", strings.Replace(head, "n.csv", "m.csv", 1), "1 nodes with GPUs for 2 sites"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

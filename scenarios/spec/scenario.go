@@ -9,9 +9,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// A Scenario is one world to replay: sites, what their grids did, and the jobs
-// that arrive. It holds actual values; who may see which of them, and when, is
-// for the stage to hold.
+// A Scenario is the complete input of a replay: sites, the actual values of their grids, and the jobs that arrive.
+// The testbed decides which party may see which value, and when.
 type Scenario struct {
 	Name, About string
 	Seed        uint64
@@ -20,51 +19,50 @@ type Scenario struct {
 
 	Sites    []Site         // in the order of their file
 	Jobs     []protocol.Job // by arrival, then id
-	Policies []string       // to compare; empty: all that there are
+	Policies []string       // to compare; empty: all policies
 	Weights  Weights
 	Carbon   string `json:",omitempty"` // ByAverage or ByMarginal
 
-	Notes []string // what was assumed, cut or filled, in words
-	Hash  string   // sha256 of all of the above, in hex
+	Notes []string // assumptions, cuts and filled values, in words
+	Hash  string   // sha256 of the JSON of all fields above, in hex
 }
 
-// Foretold reports whether some site hears a service's forecasts.
+// Foretold reports whether some site receives a service's forecasts.
 func (s Scenario) Foretold() bool {
 	return slices.ContainsFunc(s.Sites, func(site Site) bool { return len(site.Forecasts) > 0 })
 }
 
-// Average is the quantity of the grid's average intensity in a scenario whose
-// bids go by the marginal one. Otherwise GridCarbon is the average.
+// Average is the quantity of the grid's average intensity in a scenario whose bids use the marginal one. In other
+// scenarios GridCarbon is the average.
 const Average protocol.Quantity = "average"
 
-// Marginal is the quantity of its marginal one, where its source tells that: bids go
-// by another series of the same values.
+// Marginal is the quantity of the marginal intensity, in scenarios whose bids use the average one and whose source
+// has both.
 const Marginal = trace.Marginal
 
-// By which intensity bids are made and the objective counts.
+// The carbon intensity that bids and the objective use.
 const (
-	ByAverage  = ""         // of all that the grid generates: attributional
-	ByMarginal = "marginal" // of what one kWh more takes: consequential
+	ByAverage  = ""         // of all generation of the grid: attributional
+	ByMarginal = "marginal" // of one further kWh: consequential
 )
 
 // A Site is a cluster with its grid.
 type Site struct {
 	Name  string // [a-z0-9-]
-	Zone  string // of the grid, as its source calls it
+	Zone  string // of the grid, by its source's name
 	Nodes []Node
 	Host  Host
 
-	// Signals are the actual values, hourly: from a day before Start at least,
-	// so that a forecast has a past to look at, to End at least. Whoever needs
-	// later hours repeats the last day. A constant PUE is a single point.
+	// Signals are the actual values, hourly: from at least a day before Start, so that forecasts have a past, to at
+	// least End. Callers that need later hours repeat the last day. A constant PUE is a single point.
 	Signals map[protocol.Quantity][]protocol.Point
 
-	// Forecasts are what services said of hours to come, as they said it.
+	// Forecasts are the bulletins that services issued for coming hours.
 	Forecasts map[protocol.Quantity][]forecast.Bulletin `json:",omitempty"`
 
 	DayAhead bool // its prices are published the day before
 
-	Outages []Outage `json:",omitempty"` // in order, apart from each other
+	Outages []Outage `json:",omitempty"` // by time, not overlapping
 	Bids    Bids     `json:",omitzero"`
 	IdleBid bool     `json:",omitzero"` // its bids charge a job its share of its node's idle draw
 }
@@ -72,7 +70,7 @@ type Site struct {
 // An Outage is a time in which a site has no power. What runs then is lost.
 type Outage struct{ From, To protocol.Time }
 
-// Among returns an outage with others of its site, in order and apart.
+// Among returns an outage merged into others of its site, by time and not overlapping.
 func (x Outage) Among(all []Outage) (out []Outage) {
 	for _, o := range all {
 		if o.To < x.From || o.From > x.To {
@@ -86,57 +84,54 @@ func (x Outage) Among(all []Outage) (out []Outage) {
 	return out
 }
 
-// Bids are what a site says of an option, in thousandths of what it knows: a
-// price of 1300 asks for 30 % more than the energy costs; an energy of 500 says
-// half of what it will draw, and half the carbon. The zero Bids are honest.
+// Bids says how a site misreports its options, in thousandths of the true values: a price of 1300 asks for 30 %
+// more than the energy costs; an energy of 500 states half of the energy and carbon. The zero Bids are honest.
 type Bids struct {
-	Price, Energy protocol.Milli // 0: as it is
+	Price, Energy protocol.Milli // 0: the true value
 }
 
-// Honest reports whether a site says what it knows.
+// Honest reports whether a site bids its true values.
 func (b Bids) Honest() bool {
 	return (b.Price == 0 || b.Price == 1000) && (b.Energy == 0 || b.Energy == 1000)
 }
 
-// A Node is one machine of a fleet. Names are unique in the federation.
+// A Node is one node of a fleet. Names are unique in the federation.
 type Node struct {
 	Name      string
 	CPU       protocol.Milli
 	Memory    protocol.MiB
-	GPUs      int    // 0 for a machine without
+	GPUs      int    // 0 for a node without
 	Model     string // of its GPUs; "" without
 	GPUMemory protocol.MiB
 }
 
-// A Host overrides what a node of the site draws beside its GPUs. A zero is
-// power.DefaultHost's.
+// A Host overrides what a node of the site draws beside its GPUs. A zero field has the value of power.DefaultHost.
 type Host struct {
 	Idle   protocol.Milliwatts // awake, nothing running
 	Asleep protocol.Milliwatts
-	Core   protocol.Milliwatts // more for each busy core
+	Core   protocol.Milliwatts // additional power of each busy core
 }
 
-// Weights turn carbon and time into money.
+// Weights convert carbon and time into money.
 type Weights struct {
 	Kappa protocol.Microdollars // per tonne of CO2-equivalent; default 190 dollars
-	Delay protocol.Microdollars // per GPU-hour of waiting, of jobs that are not deferrable; default 1 dollar
+	Delay protocol.Microdollars // per GPU-hour of waiting, for jobs that are not deferrable; default 1 dollar
 	Late  protocol.Microdollars // per GPU-hour past the deadline; default 10 dollars
 }
 
-// Options are what a command line may say about a scenario. The zero is all
-// defaults.
+// Options override a scenario from the command line. Zero fields keep the scenario's values or defaults.
 type Options struct {
 	Data string  // folder that ${data} stands for; default ../shared/data
 	Seed *uint64 // instead of the scenario's own
 
 	Window     string   // CSV of hourly prices and carbon by zone
-	Fill       bool     // what the window lacks is as in the hour before, a week at most
+	Fill       bool     // missing values of the window repeat the hour before, for a week at most
 	Jobs       string   // trace of jobs; default ${data}/workload/philly_2017.csv.gz
 	JobsFrom   *int64   // seconds in the trace's own clock; default: its dense part
 	Carbon     string   // ByMarginal, or what the scenario says
 	Kappa      *float64 // dollars per tonne, 0..10000, instead of the scenario's own
 	MaxJobs    int      // default 2000, or what the scenario says
 	Fleet      string   // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
-	GridsOnly  bool     // without jobs and nodes: neither is read, checked or counted
-	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as keep 65 % busy
+	GridsOnly  bool     // only grids: jobs and nodes are neither read, checked nor counted
+	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as give a load of 65 %
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// A spec is a scenario.yaml in its own words: see schema.json.
+// A spec is a decoded scenario.yaml: see schema.json.
 type spec struct {
 	Name     string             `yaml:"name"`
 	About    string             `yaml:"about"`
@@ -22,10 +22,10 @@ type spec struct {
 	Policies []string           `yaml:"policies"`
 	Weights  weightsSpec        `yaml:"weights"`
 	Carbon   string             `yaml:"carbon"`
-	where    func(...any) place // of a fault, by path
+	where    func(...any) place // returns a builder of errors at a path
 }
 
-// A place builds an error where a fault is.
+// A place builds an error that names file, line and path of a fault.
 type place func(format string, args ...any) error
 
 type windowSpec struct {
@@ -38,7 +38,7 @@ type nodesSpec struct {
 	Scale fleetPart `yaml:"scale"`
 }
 
-// A fleetPart is the fraction of nodes kept; 0 is auto.
+// A fleetPart is the fraction of nodes kept; 0 means auto.
 type fleetPart float64
 
 // UnmarshalYAML reads "auto" as 0.
@@ -126,7 +126,7 @@ type rackSpec struct {
 	GPUMemory int64   `yaml:"gpu_memory"`
 }
 
-// parse reads a scenario.yaml and checks what the schema cannot say.
+// parse reads a scenario.yaml and applies the schema and the checks that a schema cannot express.
 func parse(file string, text []byte) (spec, error) {
 	p, err := kind.Read(file, text)
 	if err != nil {
@@ -146,10 +146,10 @@ func parse(file string, text []byte) (spec, error) {
 	return s, s.check()
 }
 
-// mostNodes is how many nodes a scenario has at most, as a list of them.
+// mostNodes is the maximum number of nodes of a scenario; node lists have the same limit.
 const mostNodes = 200_000
 
-// check holds what needs more than one key to see.
+// check validates rules that involve more than one key.
 func (s *spec) check() error {
 	at := s.where
 	switch {
@@ -170,7 +170,7 @@ func (s *spec) check() error {
 			}
 		}
 		if seen[site.Name] {
-			return at("sites", i, "name")("%s stands twice: sites need names of their own", site.Name)
+			return at("sites", i, "name")("duplicate site name %s: rename one", site.Name)
 		}
 		seen[site.Name] = true
 		if err := s.checkSite(i, site); err != nil {
@@ -180,6 +180,7 @@ func (s *spec) check() error {
 	return nil
 }
 
+// checkSite validates the keys of one site.
 func (s *spec) checkSite(i int, site siteSpec) error {
 	at := s.where
 	own := site.Signals[protocol.GridPrice] != nil && site.Signals[protocol.GridCarbon] != nil
@@ -187,11 +188,11 @@ func (s *spec) checkSite(i int, site siteSpec) error {
 	case site.Region != nil && site.Zone != "" && s.Window != nil:
 		return at("sites", i)("both region and zone: drop one")
 	case site.Region == nil && !own && s.Window == nil:
-		return at("sites", i)("%s has no grid: give it a region, signals for price and carbon, or the scenario a window", site.Name)
+		return at("sites", i)("%s has no grid: add a region, signals for price and carbon, or a window to the scenario", site.Name)
 	case site.Region == nil && !own && site.Zone == "":
 		return at("sites", i)("%s has no zone of the window: add it", site.Name)
 	case len(site.Fleet) == 0 && s.Nodes == nil:
-		return at("sites", i)("%s has no fleet: add one, or the scenario a list of nodes", site.Name)
+		return at("sites", i)("%s has no fleet: add one, or a list of nodes to the scenario", site.Name)
 	}
 	for k, rack := range site.Fleet {
 		if (rack.GPUs > 0) != (rack.Model != "") {

@@ -57,7 +57,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a name in capitals", swap("name: here", "name: Here"), `:4: sites/0/name: is "Here": want a name of small letters`},
 		{"half an hour", swap("T00:00:00Z", "T00:30:00Z"), `:2: start: is "2026-01-02T00:30:00Z": want a whole hour`},
 		{"a start before all clocks", swap("2026-01-02", "0001-01-02"), `:2: start: is 0001-01-02T00:00:00Z: want 1970-01-02 or later`},
-		{"a day that does not exist", swap("2026-01-02", "2026-02-31"), `:2: start: is "2026-02-31T00:00:00Z": want a date that exists`},
+		{"a day that does not exist", swap("2026-01-02", "2026-02-31"), `:2: start: is "2026-02-31T00:00:00Z": want an existing date`},
 		{"an end before the start", smallest + "end: 2026-01-01T00:00:00Z\n", ":8: end: is 2026-01-01T00:00:00Z with start 2026-01-02T00:00:00Z: want it after"},
 		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction-now home-fifo"},
 		{"a policy twice", smallest + "policies: [auction, auction]\n", ":8: policies: has an item twice (1 and 2)"},
@@ -67,11 +67,11 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a scale of nothing", smallest + "nodes: {file: x, scale: 0}\n", ":8: nodes/scale: is neither auto nor a number"},
 		{"a site twice", smallest + "# \n", ""},
 		{"no sites", "name: a\njobs: {count: 1}\n", ":1: no sites: name some, or a window"},
-		{"a site without a grid", strings.ReplaceAll(smallest, "    region", "    #"), ":4: sites/0: here has no grid: give it a region"},
+		{"a site without a grid", strings.ReplaceAll(smallest, "    region", "    #"), ":4: sites/0: here has no grid: add a region"},
 		{"a site without a fleet", strings.ReplaceAll(smallest, "    fleet", "    #"), ":4: sites/0: here has no fleet: add one"},
 		{"more nodes than memory", swap("fleet: [{count: 2, ", "fleet: ["+strings.Repeat("{count: 10000, cpu: 1, memory: 1}, ", 20)+"{count: 2, "), ":6: sites/0/fleet: over 200000 nodes in all"},
 		{"GPUs of no model", swap("model: T4, ", ""), ":6: sites/0/fleet/0: gpus and model go together"},
-		{"GPUs of a model that nobody knows", swap("model: T4", "model: A6000"), `:6: sites/0/fleet/0/model: nobody knows what a GPU of model "A6000" draws`},
+		{"GPUs of an unknown model", swap("model: T4", "model: A6000"), `:6: sites/0/fleet/0/model: unknown GPU model "A6000"`},
 		{"no start", swap("start", "#"), ":1: lacks start: add it, or a window"},
 		{"an alias", "a: &x 1\nb: *x\n", ":2: b: an alias: write the value out"},
 		{"nothing for a section", smallest + "nodes:\n", ":8: nodes: is null: want object"},
@@ -107,7 +107,7 @@ func TestAllFaultsAreToldAtOnceInTheOrderOfTheirLines(t *testing.T) {
 // What a file says of time is checked without the data that it names.
 func TestDatesAreCheckedWithoutData(t *testing.T) {
 	for old, tc := range map[string]struct{ text, want string }{
-		"start: 2026-01-02": {"start: 2026-02-30", `start: is "2026-02-30T00:00:00Z": want a date that exists`},
+		"start: 2026-01-02": {"start: 2026-02-30", `start: is "2026-02-30T00:00:00Z": want an existing date`},
 		"jobs:":             {"end: 2026-01-01T00:00:00Z\njobs:", "want it after start, by at most 31 days"},
 		"    fleet:":        {"    outages: [{from: 2026-01-02T09:00:00Z, to: 2026-01-02T08:00:00Z}]\n    fleet:", "sites/0/outages: from"},
 	} {
@@ -122,8 +122,8 @@ func TestTwoSitesMayNotShareAName(t *testing.T) {
     region: {price: {mean: 50, swing: 20}, carbon: {mean: 300, swing: 100}, match: 0.5}
     fleet: [{count: 1, cpu: 16, memory: 64}]
 jobs:`, 1)
-	if _, err := spec.Load(file(t, text), spec.Options{}); err == nil || !strings.Contains(err.Error(), ":7: sites/1/name: here stands twice") {
-		t.Errorf("Load = %v; want that the name stands twice", err)
+	if _, err := spec.Load(file(t, text), spec.Options{}); err == nil || !strings.Contains(err.Error(), ":7: sites/1/name: duplicate site name here") {
+		t.Errorf("Load = %v; want a duplicate site name", err)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestWhatIsNotThereIsSaidWithWhatThereIs(t *testing.T) {
 		t.Errorf("Load = %v; want the list of scenarios", err)
 	}
 	_, err = spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "no such file: put it there, or say which folder has it (--data DIR") {
+	if err == nil || !strings.Contains(err.Error(), "no such file: put it there, or name the data folder (--data DIR") {
 		t.Errorf("Load without data = %v; want what to do", err)
 	}
 	if _, err := spec.Window(spec.Options{}); err == nil {
@@ -195,7 +195,7 @@ func FuzzCheck(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := spec.Check(path); err != nil && !strings.HasPrefix(err.Error(), "script: ") {
+		if err := spec.Check(path); err != nil && !strings.HasPrefix(err.Error(), "spec: ") {
 			t.Errorf("error %q does not name the package", err)
 		}
 	})
