@@ -1,8 +1,7 @@
-// Package sim plays, in simulated time, what a live federation finds outside
-// of its own processes: hands that run jobs on machines which draw power, feeds
-// that say what a grid does, a submitter with a list of jobs.
+// Package sim simulates what surrounds the deciding parties of a federation: executors that run jobs on nodes with
+// a power draw, publishers of grid signals, and a submitter with a list of jobs.
 //
-// Each is a bus.Machine that keeps physics and nothing else. The parties that
-// decide are the real ones; they hear of this world only by message, and so
-// cannot see a price before it is published or an end before it came.
+// Each is a bus.Machine that models physics and makes no decision. The deciding parties are the production ones and
+// learn about the simulation by message alone, so they cannot see a price before it is published or an end before
+// it happens. Package sim/loop drives the simulated clock.
 package sim

@@ -5,8 +5,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Feed tells a site's agent the state of its grid, each value when it became
-// known and not before. It is a bus.Machine.
+// A Feed publishes grid signals to a site's agent, each value at the time at which it becomes known. It is a
+// bus.Machine.
 type Feed struct {
 	mouth protocol.Mouth
 	agent protocol.Party
@@ -14,33 +14,31 @@ type Feed struct {
 	lines []line
 }
 
-// A line is what tells of one quantity.
+// A line publishes one quantity.
 type line struct {
 	what  protocol.Quantity
-	guess bool // forecast by a service
+	guess bool // a service's forecast, not a measured value
 	feed  interface {
 		Due() protocol.Time
 		Publish(now protocol.Time) []protocol.Point
 	}
 }
 
-// NewFeed returns the feed of a site that begins to speak at start, with all
-// that was known by then.
+// NewFeed returns the publisher of a site's signals. At start it publishes all values known by then.
 func NewFeed(site string, start protocol.Time) *Feed {
 	return &Feed{mouth: protocol.Mouth{Who: protocol.Feed(site)}, agent: protocol.Agent(site), start: start}
 }
 
-// Begin begins a life of a feed: see protocol.Mouth.
+// Begin sets the incarnation number of the feed: see protocol.Mouth.
 func (f *Feed) Begin(life uint32) { f.mouth.Life = life }
 
-// Add lets the feed tell a series of one quantity, as m publishes it.
+// Add publishes a series of one quantity on the schedule of m.
 func (f *Feed) Add(what protocol.Quantity, s forecast.Series, m forecast.Market) {
 	f.lines = append(f.lines, line{what: what, feed: forecast.NewFeed(s, m)})
 }
 
-// Foretell lets the feed tell what a service said of one quantity, each bulletin
-// when it was issued. A site remembers what was foretold of an hour only if it hears
-// it before the hour's own value: so Foretell comes before Add.
+// Foretell publishes a service's forecasts of one quantity, each bulletin at its issue time. Call it before Add:
+// within one instant, a site keeps the forecast of an hour only if it arrives before the measured value.
 func (f *Feed) Foretell(what protocol.Quantity, said []forecast.Bulletin) {
 	f.lines = append(f.lines, line{what: what, guess: true, feed: forecast.NewService(said)})
 }
@@ -55,6 +53,7 @@ func (f *Feed) Due() (due protocol.Time) {
 	if due == 0 {
 		return 0
 	}
+	// Values known before start are published at start.
 	return max(due, f.start)
 }
 
@@ -68,5 +67,5 @@ func (f *Feed) Tick(now protocol.Time) (said []protocol.Message) {
 	return said
 }
 
-// Step implements bus.Machine. Nobody tells a grid anything.
+// Step implements bus.Machine. A feed accepts no messages.
 func (f *Feed) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }

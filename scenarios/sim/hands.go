@@ -11,58 +11,59 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Hands run the jobs of one site and read its meters. It is a bus.Machine.
+// Hands are the simulated executor of one site: they run its jobs and read its meters. It is a bus.Machine.
 //
-// Invariant: the energy of an hour's meter is that of its jobs and of its idle
-// machines, to the millijoule, and no millijoule is lost from hour to hour: what
-// a job draws in an hour is rounded down, the meter carries its rest into the next
-// hour, and what no job counts is idle.
+// Invariant: the energy of an hour's meter equals that of its jobs plus that of its idle nodes, to the millijoule,
+// and no energy is lost between hours. A job's draw in an hour is rounded down, the meter carries its remainder
+// into the next hour, and energy that no job counts is idle energy.
 type Hands struct {
 	mouth  protocol.Mouth
 	ears   protocol.Ears
 	agent  protocol.Party
-	truth  func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts
+	truth  func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts // power that a job really draws, by its planned power
 	nodes  map[string]*machine
-	order  []string // names of nodes
-	jobs   []*job   // by end, then id
-	epochs map[protocol.JobID]uint64
-	past   []protocol.Message // exits and losses, to be said again if somebody asks
-	late   int                // launches refused because a newer one was known
+	order  []string                  // names of nodes, for a deterministic order
+	jobs   []*job                    // by end, then id
+	epochs map[protocol.JobID]uint64 // epoch of the newest launch or cancellation of each job
+	past   []protocol.Message        // outcomes, oldest first, kept to answer repeated requests
+	late   int                       // launches refused because their epoch is stale or their node unknown
 
-	outages []outage // to come, and the one that lasts
-	dark    bool
+	outages []outage // to come, and the current one, by time
+	dark    bool     // whether the site is without power
 
-	at    protocol.Time        // until when the meters have counted
-	hour  protocol.Time        // that they are in
-	total tally                // of the site
-	drawn protocol.Millijoules // of it, by jobs that have ended
-	draw  protocol.Milliwatts
+	at    protocol.Time        // until when the meters have been advanced
+	hour  protocol.Time        // start of the hour that is being metered
+	total tally                // energy of the site in this hour
+	drawn protocol.Millijoules // the part of total that ended jobs account for
+	draw  protocol.Milliwatts  // current power of the site
 }
 
-// A tally counts energy in microjoules: milliwatts times milliseconds.
+// One milliwatt for one millisecond is one microjoule, so the count is exact.
+// A tally is an energy in microjoules.
 type tally int64
 
 func (t tally) millijoules() protocol.Millijoules { return protocol.Millijoules(t / 1000) }
 
-// A machine is a node as physics knows it.
+// A machine is the physical state of a node.
 type machine struct {
-	awakeDraw protocol.Milliwatts
+	awakeDraw protocol.Milliwatts // power of the awake node beside its jobs
 	asleep    protocol.Milliwatts
-	linger    time.Duration
-	jobs      int
-	sleeps    protocol.Time // when it falls asleep; 0: it is asleep, or busy
+	linger    time.Duration // idle time before the node falls asleep
+	jobs      int           // running on it
+	sleeps    protocol.Time // when it falls asleep; 0: it is asleep or busy
 	awake     bool
 }
 
+// A job is one running launch.
 type job struct {
 	launch protocol.Launch
 	start  protocol.Time
-	end    protocol.Time
+	end    protocol.Time // start plus the launch's run, unless cancelled or lost earlier
 	power  protocol.Milliwatts
 }
 
-// NewHands returns the hands of a site from start on. Truth says what a job
-// draws in truth when its plan says so much; nil takes plans as true.
+// NewHands returns the executor of a site, which begins at start. Truth maps a job's planned power to its real
+// power; nil uses the plan.
 func NewHands(site string, nodes []capacity.Node, table power.Table, start protocol.Time, truth func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts) *Hands {
 	h := &Hands{
 		mouth: protocol.Mouth{Who: protocol.Hands(site)}, agent: protocol.Agent(site), truth: truth,
@@ -79,11 +80,11 @@ func NewHands(site string, nodes []capacity.Node, table power.Table, start proto
 	return h
 }
 
-// Begin begins a life of hands: see protocol.Mouth.
+// Begin sets the incarnation number of the executor: see protocol.Mouth.
 func (h *Hands) Begin(life uint32) { h.mouth.Life = life }
 
-// Running returns what runs now, by end: for those who watch a play, not for who
-// decides in it.
+// Running returns the launches that run now, by end. It is for observers of a replay; parties that decide must not
+// use it.
 func (h *Hands) Running() []protocol.Launch {
 	out := make([]protocol.Launch, len(h.jobs))
 	for i, j := range h.jobs {
@@ -113,6 +114,8 @@ func (h *Hands) Due() protocol.Time {
 func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 	h.count(now)
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
+		// Order matters: jobs that end now must count as ended before an outage of the same instant could lose
+		// them.
 		said = append(said, h.exit(now, h.jobs[0], 0))
 		h.jobs = h.jobs[1:]
 	}
@@ -129,7 +132,7 @@ func (h *Hands) Tick(now protocol.Time) (said []protocol.Message) {
 	return said
 }
 
-// read reads the meter at the end of its hour, and sets it back.
+// read closes the current hour's meter reading and resets the counters.
 func (h *Hands) read() protocol.Reading {
 	jobs := h.drawn
 	for _, j := range h.jobs {
@@ -155,7 +158,7 @@ func (h *Hands) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	return nil
 }
 
-// tell says how a job stands, of which the hands have heard.
+// tell repeats the status of a job whose launch or cancellation arrives again.
 func (h *Hands) tell(now protocol.Time, id protocol.JobID, epoch uint64) []protocol.Message {
 	if j := h.job(id); j >= 0 {
 		return []protocol.Message{h.mouth.Say(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
@@ -163,7 +166,7 @@ func (h *Hands) tell(now protocol.Time, id protocol.JobID, epoch uint64) []proto
 	for _, m := range h.past {
 		if j, e := whose(m.Body); j == id && e == epoch {
 			if x, ok := m.Body.(protocol.Exited); ok && m.At < now {
-				x.Ended = m.At // and not now
+				x.Ended = m.At // the end, not the time of this answer
 				m.Body = x
 			}
 			return []protocol.Message{h.mouth.Say(now, h.agent, m.Body)}
@@ -177,7 +180,8 @@ func (h *Hands) job(id protocol.JobID) int {
 	return slices.IndexFunc(h.jobs, func(j *job) bool { return j.launch.Job.ID == id })
 }
 
-// cancel ends a job, one that was never launched too: it never will be.
+// cancel ends a job. It also records the epoch of a job that was never launched, so that a launch that arrives
+// later is refused.
 func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
 	i := h.job(c.Job)
 	if i < 0 && (c.Epoch <= h.epochs[c.Job] || c.Keep) {
@@ -190,7 +194,7 @@ func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message 
 	}
 	j := h.jobs[i]
 	if c.Keep && j.launch.Job.Pause == 0 {
-		return h.tell(now, c.Job, c.Epoch) // it runs on
+		return h.tell(now, c.Job, c.Epoch) // the job cannot be paused, so it continues
 	}
 	h.jobs = slices.Delete(h.jobs, i, i+1)
 	left := time.Duration(0)
@@ -200,11 +204,13 @@ func (h *Hands) cancel(now protocol.Time, c protocol.Cancel) []protocol.Message 
 	return []protocol.Message{h.exit(now, j, left)}
 }
 
-// recall is for how long an exit is told to whoever asks.
+// recall is for how long an outcome can be repeated on request.
 const recall = 48 * time.Hour
 
+// remember stores an outcome and drops those older than recall.
 func (h *Hands) remember(m protocol.Message) protocol.Message {
 	for len(h.past) > 0 && h.past[0].At < m.At.Add(-recall) {
+		// A newer launch of the same id has its own epoch, which must stay.
 		if id, epoch := whose(h.past[0].Body); h.epochs[id] == epoch {
 			delete(h.epochs, id)
 		}
@@ -214,7 +220,7 @@ func (h *Hands) remember(m protocol.Message) protocol.Message {
 	return m
 }
 
-// whose returns the job that ended by what was said, and under which epoch.
+// whose returns job and epoch of an outcome.
 func whose(b protocol.Body) (protocol.JobID, uint64) {
 	if x, ok := b.(protocol.Lost); ok {
 		return x.Job, x.Epoch
@@ -223,6 +229,8 @@ func whose(b protocol.Body) (protocol.JobID, uint64) {
 	return x.Job, x.Epoch
 }
 
+// launch starts a job on its node. A known epoch is answered with the job's status; without power the job is lost
+// at once.
 func (h *Hands) launch(now protocol.Time, l protocol.Launch) []protocol.Message {
 	node := h.nodes[l.Node]
 	if node == nil {
@@ -253,7 +261,7 @@ func (h *Hands) launch(now protocol.Time, l protocol.Launch) []protocol.Message 
 	return []protocol.Message{h.mouth.Say(now, h.agent, protocol.Started{Job: l.Job.ID, Epoch: l.Epoch})}
 }
 
-// wake turns a machine on or off.
+// wake puts a node into or out of sleep and adjusts the site's power.
 func (h *Hands) wake(m *machine, on bool) {
 	more := m.awakeDraw - m.asleep
 	if !on {
@@ -263,30 +271,32 @@ func (h *Hands) wake(m *machine, on bool) {
 	h.draw += more
 }
 
-// count lets the meters run until now. Nothing changes in between, and an hour
-// does not end in between, because both are due.
+// count advances the meters to now. Invariant: the power was constant since h.at and the hour did not end, because
+// Due returns both kinds of instants.
 func (h *Hands) count(now protocol.Time) {
 	ms := int64(now - h.at)
 	h.total += tally(int64(h.draw) * ms)
 	h.at = now
 }
 
+// exit stops a job and returns the message of its end. Left is the run time that remains of a paused job.
 func (h *Hands) exit(now protocol.Time, j *job, left time.Duration) protocol.Message {
 	return h.remember(h.mouth.Say(now, h.agent, protocol.Exited{
 		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stop(now, j), Left: left,
 	}))
 }
 
-// stop takes a job off its machine, and returns what it drew.
+// stop removes a job from its node and returns its energy by hour.
 func (h *Hands) stop(now protocol.Time, j *job) (drew []protocol.Slice) {
 	h.draw -= j.power
 	m := h.nodes[j.launch.Node]
 	if m.jobs--; m.jobs == 0 {
-		m.sleeps = now.Add(max(m.linger, time.Second))
+		m.sleeps = now.Add(max(m.linger, time.Second)) // at least a second later, so that Due moves forward
 	}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)
 		s := j.slice(t, end)
+		// Earlier hours were read already; only this hour's energy still has to be split.
 		if s.Hour == h.hour {
 			h.drawn += s.Energy
 		}
@@ -296,7 +306,7 @@ func (h *Hands) stop(now protocol.Time, j *job) (drew []protocol.Slice) {
 	return drew
 }
 
-// slice is what a job draws from one instant to another of the same hour.
+// slice returns a job's energy between two instants of the same hour, rounded down to millijoules.
 func (j *job) slice(from, to protocol.Time) protocol.Slice {
 	return protocol.Slice{Hour: from.Floor(time.Hour), Energy: tally(int64(j.power) * int64(to-from)).millijoules()}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An outage is a time without power.
+// An outage is a period in which the site has no power.
 type outage struct {
 	from, to protocol.Time
-	nodes    []protocol.Node // of the site, as it is with power
+	nodes    []protocol.Node // the site's nodes as reported with power
 }
 
-// Outage has the site lose its power from one instant to another: what runs is
-// lost, nothing can be started, and no machine draws anything. Outages are told
-// in order, before the hands live, and do not overlap. What is over by then is none.
+// Outage schedules a loss of power between two instants: running jobs are lost, no job can start, and no node draws
+// power. Call it before the first step, in order of time, for periods that do not overlap. A period that ends
+// before the executor's start is ignored.
 func (h *Hands) Outage(from, to protocol.Time, nodes []capacity.Node) {
 	if to <= h.at {
 		return
@@ -30,7 +30,7 @@ func (h *Hands) Outage(from, to protocol.Time, nodes []capacity.Node) {
 	h.outages = append(h.outages, o)
 }
 
-// turns returns when power goes or comes back next; 0: never.
+// turns returns the next change of power; 0: none.
 func (h *Hands) turns() protocol.Time {
 	switch {
 	case len(h.outages) == 0:
@@ -41,7 +41,7 @@ func (h *Hands) turns() protocol.Time {
 	return h.outages[0].from
 }
 
-// turn takes power from the site, or gives it back, if it is time.
+// turn switches the power of the site off or on when it is due.
 func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 	if t := h.turns(); t == 0 || now < t {
 		return nil
@@ -57,6 +57,7 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 		}
 		h.jobs = nil
 		for i := range nodes {
+			// The agent shows this text as the reason why a node takes no jobs.
 			nodes[i].Closed = "no power"
 		}
 	}
@@ -71,6 +72,7 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 	return append(said, h.mouth.Say(now, h.agent, protocol.Inventory{Nodes: nodes}))
 }
 
+// lose reports a job as interrupted by the outage.
 func (h *Hands) lose(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.Slice) protocol.Message {
 	h.epochs[id] = max(h.epochs[id], epoch)
 	return h.remember(h.mouth.Say(now, h.agent, protocol.Lost{

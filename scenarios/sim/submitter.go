@@ -4,22 +4,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Submitter submits a list of jobs, each at its arrival. It is a bus.Machine.
+// A Submitter submits a list of jobs, each at its arrival time. It is a bus.Machine.
 type Submitter struct {
 	mouth protocol.Mouth
 	jobs  []protocol.Job // not submitted yet, by arrival
 	ended map[protocol.JobID]bool
 }
 
-// NewSubmitter returns a submitter of jobs, which are in order of arrival.
+// NewSubmitter returns a submitter of jobs, which must be in order of arrival.
 func NewSubmitter(jobs []protocol.Job) *Submitter {
 	return &Submitter{mouth: protocol.Mouth{Who: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
 }
 
-// Left returns how many jobs are still to be submitted.
+// Left returns how many jobs have not been submitted yet.
 func (s *Submitter) Left() int { return len(s.jobs) }
 
-// Ended returns how many jobs have been settled or refused.
+// Ended returns how many jobs have been settled completely or rejected.
 func (s *Submitter) Ended() int { return len(s.ended) }
 
 // Due implements bus.Machine.
@@ -43,11 +43,11 @@ func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
 func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
 	case protocol.Settled:
-		if !b.Part { // of one that was paused the rest is yet to come
+		if !b.Part { // a partial settlement: the job was paused and will continue
 			s.ended[b.Job] = true
 		}
 	case protocol.Refuse:
-		if b.Why.Code != protocol.Duplicate { // the first job of that id goes on
+		if b.Why.Code != protocol.Duplicate { // Duplicate concerns the second submission; the first job continues
 			s.ended[b.Job] = true
 		}
 	}

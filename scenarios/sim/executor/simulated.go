@@ -1,7 +1,6 @@
-// Package executor is a cluster that is played, for sites that have none: to try a
-// federation, and to test one. Its jobs run by the clock and draw what
-// scenarios/sim says; nothing else is run. Hands of a real cluster are
-// parties of the same messages.
+// Package executor provides a simulated cluster for sites that have none: to try and to test a federation. Jobs run
+// by the clock and draw the power that scenarios/sim computes; no process is started. Executors of real clusters
+// exchange the same messages.
 package executor
 
 import (
@@ -11,21 +10,21 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
 
-// Simulated are the hands of a played cluster. They are a bus.Keeper: what they
-// were told to run is a fact, and a cluster that is restored from its facts has
-// run on meanwhile, as a real one does when its agent is down.
+// Simulated is the durable executor of a simulated cluster. It is a bus.Keeper: each launch and cancellation is an
+// event, and a cluster restored from its events has run on meanwhile, as a real one does while its agent is down.
 //
-// They act at whole seconds, whenever they are woken, so that meters are exact.
+// It acts at whole seconds, whenever it is woken, so that the meters are exact.
 type Simulated struct {
 	world *sim.Hands
 	agent protocol.Party
 	ears  protocol.Ears
 	facts []protocol.Message
-	at    protocol.Time // of the last thing that happened
+	at    protocol.Time // time of the last processed input; time never goes back
+	// asked holds the requests of launched jobs, for the usage report at their end.
 	asked map[protocol.JobID]protocol.Job
 }
 
-// Simulate plays the cluster of a site.
+// Simulate returns the durable executor of a site on top of the simulation w.
 func Simulate(site string, w *sim.Hands) *Simulated {
 	return &Simulated{world: w, agent: protocol.Agent(site), asked: make(map[protocol.JobID]protocol.Job)}
 }
@@ -33,13 +32,14 @@ func Simulate(site string, w *sim.Hands) *Simulated {
 // Due implements bus.Machine.
 func (s *Simulated) Due() protocol.Time { return s.world.Due() }
 
-// Tick implements bus.Machine. What was due before now happens when it was due, and
-// an end says when that was.
+// Tick implements bus.Machine. It processes everything that was due before now at its own time, and ends carry that
+// time.
 func (s *Simulated) Tick(now protocol.Time) (said []protocol.Message) {
 	s.facts = s.facts[:0]
 	return s.until(now)
 }
 
+// until advances the simulation to now.
 func (s *Simulated) until(now protocol.Time) (said []protocol.Message) {
 	for d := s.world.Due(); d != 0 && d <= now; d = s.world.Due() {
 		s.at = d
@@ -54,8 +54,7 @@ func (s *Simulated) until(now protocol.Time) (said []protocol.Message) {
 	return s.used(said)
 }
 
-// used says of each run that it made full use of what it had asked for: a job that
-// is played does no other.
+// used adds full use of the requested resources to each end: a simulated job has no other usage.
 func (s *Simulated) used(said []protocol.Message) []protocol.Message {
 	for i, m := range said {
 		x, ok := m.Body.(protocol.Exited)
@@ -87,7 +86,8 @@ func (s *Simulated) Step(now protocol.Time, m protocol.Message) []protocol.Messa
 		if l, ok := b.(protocol.Launch); ok {
 			s.asked[l.Job.ID] = l.Job
 		}
-		fact := m
+		// Restore replays the event at the time of receipt, not at the time at which the agent sent it.
+		fact := m     // time of receipt
 		fact.At = now // when it was heard: the cluster is played from that
 		s.facts = append(s.facts, fact)
 	}
@@ -97,15 +97,14 @@ func (s *Simulated) Step(now protocol.Time, m protocol.Message) []protocol.Messa
 // Facts implements bus.Keeper.
 func (s *Simulated) Facts() []protocol.Message { return s.facts }
 
-// Begin begins a life.
+// Begin sets the incarnation number.
 func (s *Simulated) Begin(life uint32) { s.world.Begin(life) }
 
-// Restore plays a fact again. What was said then is not said again; whoever needs
-// it asks.
+// Restore replays an event. Its messages are not sent again: the agent asks for what it missed.
 func (s *Simulated) Restore(m protocol.Message) error {
 	s.Step(m.At, m)
 	return nil
 }
 
-// Needs keeps all facts: the meters are played from the first.
+// Needs keeps all events: the meters are recomputed from the first one on.
 func (s *Simulated) Needs(protocol.Message) bool { return true }

@@ -1,11 +1,9 @@
-// Package loop lets parties live in simulated time, over a real bus.
+// Package loop runs parties in simulated time over a real bus.
 //
-// It owns a clock and nothing else. At each instant the machines that are due
-// are told the time; what they say travels over the hub, each message on its
-// speaker's own port, and is read at the other end; then whatever is said to
-// that, until nobody has more to say. Machines that hear something at the same
-// instant live side by side, but what was said is put in one order, by speaker
-// and number. So the record does not depend on the bus, on the number of
+// It owns the clock and nothing else. At each instant it ticks the machines that are due, sends their messages over
+// the bus, each on its sender's own connection, steps the receivers, and repeats with their answers until no
+// message is left. Machines that receive messages at the same instant run in parallel, but their answers are
+// ordered by sender and sequence number. So the recorded ledger does not depend on the bus, on the number of
 // processors or on their speed.
 package loop
 
@@ -24,24 +22,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config says how to replay. Zero functions are not called.
+// Config says how to replay. Functions that are nil are not called.
 type Config struct {
 	Start  protocol.Time
-	Latest protocol.Time                // a replay that is not done by then is an error
-	Done   func(now protocol.Time) bool // asked after each instant
-	Record func(protocol.Message) error // told all that is said, in order
+	Latest protocol.Time                // a replay that is not done by then fails with ErrLate
+	Done   func(now protocol.Time) bool // called after each instant; true ends the replay
+	Record func(protocol.Message) error // called for each message, in order, before it is sent
 	Pace   func(now protocol.Time)      // called before each instant
-	Wait   time.Duration                // for a message on the bus; default 30s
+	Wait   time.Duration                // for each round of messages on the bus; default 30s
 }
 
-// ErrLate is a replay that is not done by the latest time.
+// ErrLate is returned if a replay is not done by Config.Latest.
 var ErrLate = errors.New("not done")
 
-// waves bounds how often parties may answer one another within an instant.
+// waves bounds the rounds of answers within one instant; parties that exceed it answer one another without end.
 const waves = 100_000
 
-// Run plays the stage on hub until done. It returns how many messages were
-// said.
+// Run replays the machines of stage on hub until cfg.Done returns true or no machine is due. It returns the number
+// of messages sent.
 func Run(outer context.Context, hub bus.Hub, stage map[protocol.Party]bus.Machine, cfg Config) (said int, err error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = 30 * time.Second
@@ -53,19 +51,19 @@ func Run(outer context.Context, hub bus.Hub, stage map[protocol.Party]bus.Machin
 		ports: make(map[protocol.Party]bus.Port), ears: make(map[protocol.Party]*protocol.Ears),
 	}
 	defer func() {
-		// Whoever notices first that ctx ended, the answer is that it did.
+		// If ctx ended, several errors may follow from it; report the cause.
 		if cause := context.Cause(outer); err != nil && cause != nil {
-			err = fmt.Errorf("replay: stopped: %w", cause)
+			err = fmt.Errorf("loop: stopped: %w", cause)
 		}
 		for _, who := range r.parties {
 			if p := r.ports[who]; p != nil {
-				_ = p.Close() // the replay is over either way
+				_ = p.Close() // the replay has ended; a failed close changes nothing
 			}
 		}
 	}()
 	for _, who := range r.parties {
 		if r.ports[who], err = hub.Join(ctx, who); err != nil {
-			return 0, fmt.Errorf("replay: %w", err)
+			return 0, fmt.Errorf("loop: %w", err)
 		}
 		r.ears[who] = new(protocol.Ears)
 	}
@@ -78,7 +76,7 @@ type run struct {
 	parties []protocol.Party
 	stage   map[protocol.Party]bus.Machine
 	ports   map[protocol.Party]bus.Port
-	ears    map[protocol.Party]*protocol.Ears // a bus may carry a message twice
+	ears    map[protocol.Party]*protocol.Ears // drop duplicates: a bus may deliver a message twice
 	said    int
 }
 
@@ -101,13 +99,13 @@ func (r *run) play(ctx context.Context) error {
 		case next == 0:
 			return nil
 		case next > r.cfg.Latest && r.cfg.Latest != 0:
-			return fmt.Errorf("replay: %w by %v; the next thing due is at %v", ErrLate, r.cfg.Latest, next)
+			return fmt.Errorf("loop: %w by %v; the next party is due at %v", ErrLate, r.cfg.Latest, next)
 		}
-		now = max(next, now+1)
+		now = max(next, now+1) // at least a millisecond, so that time moves forward
 	}
 }
 
-// due returns when the first machine is due, or 0.
+// due returns when the next machine is due, or 0 if none is.
 func (r *run) due() (first protocol.Time) {
 	for _, who := range r.parties {
 		if d := r.stage[who].Due(); d != 0 && (first == 0 || d < first) {
@@ -117,10 +115,12 @@ func (r *run) due() (first protocol.Time) {
 	return first
 }
 
-// instant lets all happen that happens at now.
+// instant processes everything that happens at now.
 func (r *run) instant(ctx context.Context, now protocol.Time) error {
 	var mail []protocol.Message
 	for range waves {
+		// Due machines tick when all messages are delivered, so each tick sees the state after the messages of its
+		// instant.
 		if len(mail) == 0 {
 			for _, who := range r.parties {
 				if d := r.stage[who].Due(); d != 0 && d <= now {
@@ -137,17 +137,17 @@ func (r *run) instant(ctx context.Context, now protocol.Time) error {
 		}
 		mail = r.step(now, heard)
 	}
-	return fmt.Errorf("replay: at %v the parties never fall silent", now)
+	return fmt.Errorf("loop: at %v the parties still answer one another after %d rounds of messages", now, waves)
 }
 
-// carry records messages, says them on the hub, and returns what each party
-// heard, in the order in which it was said.
+// carry records messages, sends them on the bus, and returns the messages that each party received, ordered by
+// sender and sequence number.
 func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.Party][]protocol.Message, error) {
 	expect := make(map[protocol.Party]int)
 	for i, m := range mail {
 		if r.cfg.Record != nil {
 			if err := r.cfg.Record(m); err != nil {
-				return nil, fmt.Errorf("replay: record: %w", err)
+				return nil, fmt.Errorf("loop: record: %w", err)
 			}
 		}
 		r.said++
@@ -156,7 +156,7 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 				expect[who]++
 			}
 		}
-		// What one party says in a row goes out together.
+		// Consecutive messages of one sender are sent in one call.
 		if i+1 == len(mail) || mail[i+1].From != m.From {
 			first := i
 			for first > 0 && mail[first-1].From == m.From {
@@ -164,10 +164,10 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 			}
 			port := r.ports[m.From]
 			if port == nil {
-				return nil, fmt.Errorf("replay: somebody speaks as %q, who is not on stage", m.From)
+				return nil, fmt.Errorf("loop: a message has the sender %q, which is no party of this replay", m.From)
 			}
 			if err := port.Say(ctx, mail[first:i+1]...); err != nil {
-				return nil, fmt.Errorf("replay: %s: %w", m.From, err)
+				return nil, fmt.Errorf("loop: send as %s: %w", m.From, err)
 			}
 		}
 	}
@@ -180,17 +180,18 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 			select {
 			case m, ok := <-r.ports[who].Heard():
 				if !ok {
-					return nil, fmt.Errorf("replay: the bus closed the port of %s", who)
+					return nil, fmt.Errorf("loop: the bus closed the connection of %s", who)
 				}
 				if r.ears[who].New(m) {
 					in = append(in, m)
 				}
 			case <-late.C:
-				return nil, fmt.Errorf("replay: %s heard %d of %d messages within %v", who, len(in), expect[who], r.cfg.Wait)
+				return nil, fmt.Errorf("loop: %s received %d of %d messages within %v: check the bus", who, len(in), expect[who], r.cfg.Wait)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
 		}
+		// The bus orders messages of one sender only; the order among senders must not depend on it.
 		slices.SortStableFunc(in, func(x, y protocol.Message) int {
 			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Seq, y.Seq))
 		})
@@ -199,8 +200,8 @@ func (r *run) carry(ctx context.Context, mail []protocol.Message) (map[protocol.
 	return heard, nil
 }
 
-// step lets every party live that heard something, side by side, and returns
-// what they say, in order of the parties' names.
+// step runs every party that received messages, in parallel, and returns their answers in the order of the parties'
+// names.
 func (r *run) step(now protocol.Time, heard map[protocol.Party][]protocol.Message) []protocol.Message {
 	names := slices.Sorted(maps.Keys(heard))
 	answers := make([][]protocol.Message, len(names))

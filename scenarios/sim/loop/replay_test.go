@@ -195,8 +195,8 @@ func TestABusThatIsSlowForSomeChangesNothing(t *testing.T) {
 func TestABusThatLosesAMessageIsAnError(t *testing.T) {
 	h := &hub{Hub: new(membus.Hub), lose: func(m protocol.Message) bool { return m.From == "agent/c" && m.Seq == 2 }}
 	_, err := Run(t.Context(), h, talk(), Config{Start: noon, Wait: 2 * time.Second})
-	if err == nil || !strings.Contains(err.Error(), "heard 0 of 1") {
-		t.Errorf("error %v, want who heard how many of how many", err)
+	if err == nil || !strings.Contains(err.Error(), "received 0 of 1") {
+		t.Errorf("error %v, want the receiver and the number of messages", err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestPartiesThatNeverFallSilentAreAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Run(t.Context(), new(membus.Hub), stage, Config{Start: noon})
-			if err == nil || !strings.Contains(err.Error(), "never fall silent") {
+			if err == nil || !strings.Contains(err.Error(), "still answer one another") {
 				t.Errorf("error %v", err)
 			}
 		})
