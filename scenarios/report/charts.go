@@ -9,10 +9,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// width is that of a chart on the page, in pixels of its scene.
+// width is the width of a chart on the page, in pixels.
 const width = 420
 
-// A chartFile is drawn for files of a name.
+// A chartFile is a chart and the stem of its files' names.
 type chartFile struct {
 	name    string
 	scene   chart.Scene
@@ -21,7 +21,7 @@ type chartFile struct {
 
 func drawn(name string, c chart.Chart) chartFile { return chartFile{name, c.Draw(width), c.Figures()} }
 
-// charts returns everything there is to draw of d, in the page's order.
+// charts returns all charts of d, in the page's order: grid signals, busy GPUs by policy, totals.
 func charts(d Day) []chartFile {
 	all := []chartFile{
 		drawn("price", signal(d, "Grid price", "dollars per MWh", func(s Site) (v []float64) {
@@ -44,6 +44,7 @@ func charts(d Day) []chartFile {
 	seen := make(map[string]bool)
 	for _, p := range d.Policies {
 		name := "busy-" + slug(p.Totals.Policy)
+		// Different policy names may have the same slug; number the later ones.
 		for n := 2; seen[name]; n++ {
 			name = fmt.Sprintf("busy-%s-%d", slug(p.Totals.Policy), n)
 		}
@@ -53,7 +54,7 @@ func charts(d Day) []chartFile {
 	return append(all, totals(d)...)
 }
 
-// signal is one value of all grids over the day.
+// signal returns the line chart of one grid value of all sites over the day.
 func signal(d Day, title, unit string, of func(Site) []float64) chart.Lines {
 	l := chart.Lines{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
 	for _, s := range d.Sites {
@@ -62,7 +63,7 @@ func signal(d Day, title, unit string, of func(Site) []float64) chart.Lines {
 	return l
 }
 
-// most returns how many GPUs a policy held at once, of all sites.
+// most returns the highest number of GPUs that a policy held at one time, over all sites.
 func most(p Policy) (top float64) {
 	var sum []protocol.Milli
 	for _, row := range p.Busy {
@@ -77,7 +78,8 @@ func most(p Policy) (top float64) {
 	return top
 }
 
-// busy is where and when a policy's jobs ran. All policies share one scale.
+// busy returns the chart of the GPUs that a policy's jobs held. All policies share the scale 0..top, so that charts
+// compare.
 func busy(d Day, p Policy, top float64) chart.Lines {
 	l := chart.Lines{
 		Title: short(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
@@ -95,7 +97,8 @@ func busy(d Day, p Policy, top float64) chart.Lines {
 	return l
 }
 
-// parts are the terms of the objective, in the order of its chart.
+// parts are the terms of the objective, in the order of its chart (METHOD, section 1: money, carbon, transfer,
+// delay, lateness).
 var parts = []column{
 	{head: "energy", of: func(t history.Totals) float64 { return t.CostUSD }},
 	{head: "carbon", of: func(t history.Totals) float64 { return t.CarbonUSD }},
@@ -104,7 +107,7 @@ var parts = []column{
 	{head: "lateness", of: func(t history.Totals) float64 { return t.LateUSD }},
 }
 
-// totals returns a bar chart for each figure that policies are compared by.
+// totals returns a bar chart for each figure by which policies are compared.
 func totals(d Day) []chartFile {
 	if len(d.Policies) == 0 {
 		return nil
@@ -125,7 +128,7 @@ func totals(d Day) []chartFile {
 	}
 }
 
-// bars draws one bar for each policy, stacked of one or more figures.
+// bars draws one bar for each policy, stacked from one or more figures.
 func bars(d Day, title, unit string, decimals int, stack []column) chart.Bars {
 	b := chart.Bars{Title: title, Unit: unit, Decimals: decimals}
 	for _, c := range stack {
@@ -135,7 +138,7 @@ func bars(d Day, title, unit string, decimals int, stack []column) chart.Bars {
 		r := chart.Row{Name: short(p.Totals.Policy)}
 		for _, c := range stack {
 			v := c.of(p.Totals)
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if math.IsNaN(v) || math.IsInf(v, 0) { // a bar cannot show these; the table does
 				v = 0
 			}
 			r.Values = append(r.Values, v)

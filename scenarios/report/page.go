@@ -19,13 +19,14 @@ var pageStyle string
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
 // A section is a group of charts under a heading.
+// The indices of figures follow the order of charts: price, carbon, busy by policy, totals.
 type section struct {
 	Title, Words string
 	Charts       []figure
 }
 
 type figure struct {
-	SVG  template.HTML // made of escaped text alone
+	SVG  template.HTML // trusted: chart.Scene escapes all texts
 	Name string
 }
 
@@ -34,7 +35,7 @@ type cell struct {
 	Best             bool
 }
 
-// page writes the whole of d as one HTML file.
+// page writes the report of d as one self-contained HTML file.
 func page(w io.Writer, d Day, all []chartFile) error {
 	figures := make([]figure, len(all))
 	for i, c := range all {
@@ -69,7 +70,7 @@ func page(w io.Writer, d Day, all []chartFile) error {
 	})
 }
 
-// inks returns the colours of charts and page as CSS, for light and dark.
+// inks returns the colours of charts and page as CSS variables, for light and dark mode.
 func inks() string {
 	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n%s",
 		chart.Variables(false), chart.Variables(true), chart.Style())

@@ -1,13 +1,10 @@
-// Package report shows a replay to people: a table for the terminal, JSON for
-// programs, and a page with charts.
+// Package report presents a replay: a table for the terminal, JSON for programs, and a page with charts.
 //
-// Promises: a page needs nothing but itself: no script, no font and no picture
-// is fetched; names from outside are text wherever they appear; the same Day
-// gives the same bytes of page and SVG. A chart is laid out once, for SVG, PNG
-// and page, by explain/chart.
+// Promises: a page is self-contained: it loads no script, font or image; external names are escaped wherever they
+// appear; the same Day gives the same bytes of page and SVG. A chart is laid out once, by explain/chart, for SVG,
+// PNG and page.
 //
-// The figures are those of history; words about one job are in
-// explain/narrate.
+// Package history computes the figures; explain/narrate writes the text about one job.
 package report
 
 import (
@@ -26,20 +23,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Day is what a replay has to show. Series begin at Start, have one value
-// for each Step, and may be shorter than the others; sites are in one order
-// throughout.
+// A Day is the input of a report. Series begin at Start and have one value for each Step; they may have different
+// lengths. Sites have the same order throughout.
 type Day struct {
 	Scenario, About string
 	Start, End      protocol.Time
-	Arrived         protocol.Time // jobs arrive from Start until then; 0: until End
-	Step            time.Duration // of all series; 0 is an hour
+	Arrived         protocol.Time // last arrival; jobs arrive from Start until then; 0: until End
+	Step            time.Duration // of all series; 0 means an hour
 	Sites           []Site
-	Policies        []Policy // in the order to be shown
-	Notes           []string // what was assumed, cut or filled
+	Policies        []Policy // in the order of display
+	Notes           []string // assumptions, cuts and filled values
 }
 
-// A Site is a site's grid, as it was.
+// A Site is the actual grid of a site.
 type Site struct {
 	Name   string
 	GPUs   protocol.Milli
@@ -53,7 +49,7 @@ type Policy struct {
 	Busy   [][]protocol.Milli // GPUs held, by site, then by step
 }
 
-// JSON writes the totals as docs/replay-json.md says.
+// JSON writes the totals in the format of docs/replay-json.md.
 func JSON(w io.Writer, all []history.Totals) error {
 	if all == nil {
 		all = []history.Totals{}
@@ -66,13 +62,13 @@ func JSON(w io.Writer, all []history.Totals) error {
 	return nil
 }
 
-// Write makes dir hold index.html, and each chart as SVG, as PNG and in figures
-// in dir/charts. It returns the page's path.
+// Write writes index.html to dir, and each chart as SVG, PNG and text table to dir/charts. It returns the page's
+// path.
 func Write(dir string, d Day) (string, error) {
 	d = d.tidy()
 	folder := filepath.Join(dir, "charts")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("report: make the folder of charts: %w", err)
+		return "", fmt.Errorf("report: create the chart folder: %w", err)
 	}
 	all := charts(d)
 	for _, c := range all {
@@ -103,7 +99,7 @@ func Write(dir string, d Day) (string, error) {
 	return path, nil
 }
 
-// tidy returns d with texts that charts can hold and a step above zero.
+// tidy returns d with legible texts and a step above zero.
 func (d Day) tidy() Day {
 	if d.Step <= 0 {
 		d.Step = time.Hour
@@ -129,7 +125,7 @@ func (d Day) tidy() Day {
 	return d
 }
 
-// Compared says in a paragraph what was compared, and what came out.
+// Compared returns a paragraph that says what was compared and which policy had the lowest objective.
 func Compared(d Day) string {
 	d = d.tidy()
 	if len(d.Policies) == 0 {
@@ -157,6 +153,7 @@ func Compared(d Day) string {
 		return strings.TrimSuffix(s, " ")
 	}
 	best := slices.MinFunc(rivals, func(x, y history.Totals) int { return cmp.Compare(x.ObjectiveUSD, y.ObjectiveUSD) })
+	// The baseline of the comparison is home-fifo if it was replayed, else the first policy.
 	base := rivals[0]
 	if i := slices.IndexFunc(rivals, func(t history.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
 		base = rivals[i]
@@ -184,7 +181,7 @@ func number(n int, one, many string) string {
 	return whole(float64(n)) + " " + many
 }
 
-// slug returns a name that is safe as a file's, on any system.
+// slug returns a name that is safe as a file name on any system, at most 40 bytes.
 func slug(name string) string {
 	s := strings.Map(func(c rune) rune {
 		switch {

@@ -13,16 +13,15 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// A column is one figure of all policies.
+// A column is one figure, shown for all policies.
 type column struct {
 	head, unit string
 	of         func(history.Totals) float64
 	show       func(float64) string
-	lower      bool // the lowest is best; otherwise none is
+	lower      bool // the lowest value is marked as best; otherwise no value is
 }
 
-// cost and jobs are the two halves of the comparison, each narrow enough for
-// 100 columns.
+// cost and jobs are the two blocks of the comparison, each at most 100 columns wide.
 var cost = []column{
 	{"objective", "$", func(t history.Totals) float64 { return t.ObjectiveUSD }, money, true},
 	{"gap", "%", func(t history.Totals) float64 { return 100 * t.GapToBound }, gap, true},
@@ -46,8 +45,8 @@ var jobs = []column{
 	{"CO2 marg", "kg", func(t history.Totals) float64 { return t.MarginalKg }, one, true},
 }
 
-// Table writes the comparison for a terminal, in plain text: two blocks, the
-// best of each column marked with a star if there is more than one policy.
+// Table writes the comparison as plain text for a terminal, in two blocks. With more than one policy, a star marks
+// the best value of each column.
 func Table(w io.Writer, all []history.Totals) error {
 	out := bufio.NewWriter(w)
 	block(out, all, cost)
@@ -59,6 +58,7 @@ func Table(w io.Writer, all []history.Totals) error {
 	return nil
 }
 
+// block writes one block, with columns as wide as their widest cell.
 func block(out *bufio.Writer, all []history.Totals, columns []column) {
 	wide := make([]int, len(columns))
 	cells := make([][]string, len(all))
@@ -89,8 +89,8 @@ func block(out *bufio.Writer, all []history.Totals, columns []column) {
 	}
 }
 
-// marks returns "*" for the best as it is printed, of runs whose sites knew what is
-// usual, and " " for the others. Where all are the same none is best.
+// marks returns "*" for the best printed value among runs with the usual signals, and " " for the others. If all
+// printed values are equal, none is marked.
 func (c column) marks(all []history.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
@@ -113,7 +113,7 @@ func one(v float64) string   { return chart.Number(v, 1) }
 func two(v float64) string   { return chart.Number(v, 2) }
 func money(v float64) string { return chart.Number(v, 2) }
 
-// gap shows a gap that was not computed, or has no meaning, as a dash.
+// gap shows a gap of zero, which was not computed or has no meaning, as a dash.
 func gap(v float64) string {
 	if v == 0 {
 		return "–"
@@ -121,11 +121,12 @@ func gap(v float64) string {
 	return chart.Number(v, 1)
 }
 
-// plain returns outside text without what moves a cursor or turns direction.
+// plain removes control and direction characters from external text: they would move a terminal's cursor or reorder
+// the text.
 func plain(s string) string { return strings.Map(format.Legible, s) }
 
-// short returns a policy's name as a table has room for it. What sites knew, after
-// the slash, stays: runs may differ in that alone.
+// short shortens a policy's name to 20 characters. The signals after the slash stay, because runs may differ in
+// them alone.
 func short(name string) string {
 	const room = 20
 	name = plain(name)
@@ -137,7 +138,7 @@ func short(name string) string {
 	switch {
 	case len(h)+len(t) <= room:
 		return name
-	case len(t) > room/2: // no name of ours
+	case len(t) > room/2: // not one of our policy names: cut it as a whole
 		h, t = []rune(name), nil
 	}
 	return string(h[:room-1-len(t)]) + "…" + string(t)
