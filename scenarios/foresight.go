@@ -8,21 +8,20 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A Foresight says how far some sites of a scenario would be off that forecast one
-// quantity by one rule.
+// A Foresight is the forecast error of one rule for one quantity at some sites of a scenario.
 type Foresight struct {
 	What     protocol.Quantity
-	DayAhead bool     // published the day before; only what is not yet is forecast
-	Sites    []string // that the errors are of
+	DayAhead bool     // published the day before; only unpublished hours are forecast
+	Sites    []string // sites over which the errors are computed
 	Rule     forecast.Rule
-	Service  bool // what services said was heard too
-	Usual    bool // it is what sites go by
+	Service  bool // the sites also received a service's forecasts
+	Usual    bool // the sites use this rule by default
 	Leads    []forecast.LeadError
 }
 
-// Foresee returns how far each rule is off, by how far ahead an hour lies; and of
-// sites that hear a service, what they make of that. Quantities that are known ahead,
-// in real time, and with a service are told apart. Bounds of leads are in hours.
+// Foresee returns the error of each rule by lead time and, for sites with a forecast service, the error with its
+// forecasts. Quantities with day-ahead publication, in real time, and with a service are reported separately.
+// Bounds of lead times are in hours.
 func Foresee(s spec.Scenario, bounds ...int) ([]Foresight, error) {
 	var out []Foresight
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
@@ -43,7 +42,7 @@ func Foresee(s spec.Scenario, bounds ...int) ([]Foresight, error) {
 	return out, nil
 }
 
-// foresee returns how far rules are off at sites of one kind.
+// foresee returns the errors of all rules at sites of one kind.
 func foresee(sites []spec.Site, what protocol.Quantity, bounds []int) ([]Foresight, error) {
 	var names []string
 	var deaf, helped []forecast.Case
@@ -56,6 +55,7 @@ func foresee(sites []spec.Site, what protocol.Quantity, bounds []int) ([]Foresig
 		if len(c.Said) > 0 {
 			helped = append(helped, c)
 		}
+		// The same case without the service's bulletins compares the rules on equal terms.
 		c.Deaf = true
 		names, deaf = append(names, site.Name), append(deaf, c)
 	}

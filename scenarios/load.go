@@ -5,9 +5,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Load returns how much of the fleets' GPU-hours in the time of arrivals the
-// jobs ask for, at the fleets' own speeds: 0.65 is 65 %. Savings come from what
-// is left, so they mean little without it.
+// Load returns the fraction of the fleets' GPU-hours in the arrival period that the jobs ask for, at the fleets'
+// own speeds: 0.65 is 65 %. Report it beside savings: deferral needs free capacity.
 func Load(s spec.Scenario) float64 {
 	asked, there := 0.0, 0.0
 	for _, j := range s.Jobs {

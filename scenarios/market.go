@@ -9,8 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// NewMarket returns a market under our auction, for stages whose sites are not
-// of a script. It gathers jobs for so long before it calls them out.
+// NewMarket returns a market with the auction as its clearing rule, for testbeds whose sites are not from a
+// scenario. It collects jobs for the time gather before it calls for bids.
 func NewMarket(w protocol.Weights, gather time.Duration) bus.Machine {
 	return market.New(market.Config{Gather: gather, Terms: w}, auction.New(auction.Config{}))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Options say how to play. Functions that are nil are not called.
+// Options say how to replay. Functions that are nil are not called.
 type Options struct {
 	Advice   market.Advice                        // when the judge is asked
 	Judge    bus.Machine                          // nil: there is none, and what is asked gets no answer
@@ -31,18 +31,18 @@ type Options struct {
 	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
 }
 
-// ErrLate is a run whose jobs have not all ended two weeks after it was over.
+// ErrLate is returned if jobs have not ended two weeks after the metered time.
 var ErrLate = loop.ErrLate
 
-// A Result is what came of a scenario under a policy.
+// A Result is the outcome of a replay.
 type Result struct {
-	Totals history.Totals // zero of a run that did not come to its end
+	Totals history.Totals // zero if the run did not end
 	Book   *history.Book
-	Counts map[string]int // what the market did not read, by reason
+	Counts map[string]int // messages that the market ignored, by reason
 }
 
-// Play replays a scenario on a hub under a policy, as Named reads one, and checks
-// the record: a run that does not add up is an error, together with its result.
+// Play replays a scenario on a hub under a policy (a name as in Named) and checks the record. If the record is
+// inconsistent, Play returns the result together with an error.
 func Play(ctx context.Context, s spec.Scenario, policy string, hub bus.Hub, o Options) (Result, error) {
 	st, err := set(s, policy, o)
 	if err != nil {
@@ -74,7 +74,7 @@ func Play(ctx context.Context, s spec.Scenario, policy string, hub bus.Hub, o Op
 		},
 	})
 	if errors.Is(err, loop.ErrLate) {
-		err = fmt.Errorf("%w: of %d jobs under %s %d have ended: take fewer jobs, or more nodes", err, len(s.Jobs), policy, st.submitter.Ended())
+		err = fmt.Errorf("%w: under %[3]s only %[4]d of %[2]d jobs have ended: use fewer jobs or more nodes", err, len(s.Jobs), policy, st.submitter.Ended())
 	}
 	if err != nil {
 		return res, err
@@ -94,7 +94,7 @@ func Play(ctx context.Context, s spec.Scenario, policy string, hub bus.Hub, o Op
 	return res, errors.Join(wrong...)
 }
 
-// Meta returns what a run's messages do not say about it.
+// Meta returns the data of a run that its messages do not contain.
 func Meta(s spec.Scenario, policy string) history.Meta {
 	m := history.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: Weights(s)}
 	for _, site := range s.Sites {
@@ -105,7 +105,7 @@ func Meta(s spec.Scenario, policy string) history.Meta {
 	return m
 }
 
-// Nodes returns what the machines of a scenario can give.
+// Nodes returns the capacities of a scenario's nodes.
 func Nodes(s spec.Scenario) (out []history.Node) {
 	for _, site := range s.Sites {
 		for _, n := range site.Nodes {
@@ -115,7 +115,7 @@ func Nodes(s spec.Scenario) (out []history.Node) {
 	return out
 }
 
-// A mean is the mean over time of a value that holds until the next.
+// A mean is the time-weighted mean of a step function over [from, to).
 type mean struct {
 	from, to protocol.Time
 	at       protocol.Time
@@ -128,6 +128,7 @@ func (m *mean) add(now protocol.Time, v float64) {
 	m.at, m.last = now, v
 }
 
+// count adds the last value over the time since the last call, cut to [from, to).
 func (m *mean) count(now protocol.Time) {
 	from, to := max(m.at, m.from), min(now, m.to)
 	if m.at != 0 && to > from {

@@ -14,21 +14,19 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Names of our own policies.
+// Names of the auction's policies.
 const (
 	Auction    = "auction"
-	AuctionNow = "auction-now" // the same costs and clearing, without a choice of time
+	AuctionNow = "auction-now" // same costs and clearing, and jobs are never deferred
 )
 
-// Policies returns the names of all policies, ours first. Each may be followed by
-// what sites know ahead of time: see Named.
+// Policies returns the names of all policies, the auction's first. A slash and a kind of Signals may follow each:
+// see Named.
 func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
 
-// Usual returns what to compare on some scenarios: the auction, also with sites that
-// know more or less than is usual, and the other policies. Those that pause jobs
-// are left out where no job can be paused: there they do what carbon-threshold and
-// wait-awhile do. So is what sites make of their grids without services, where no
-// service says anything.
+// Usual returns the default policies to compare on some scenarios: the auction, also with other Signals, and the
+// baselines. Rules that pause jobs are left out if no job can be paused, because they then equal carbon-threshold
+// and wait-awhile. Own is left out if no site has a forecast service, because it then equals Forecasts.
 func Usual(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
@@ -48,7 +46,7 @@ func Usual(of ...spec.Scenario) []string {
 	return out
 }
 
-// Names returns every name that Named returns.
+// Names returns every name that Named can return.
 func Names() (out []string) {
 	for _, policy := range Policies() {
 		for _, s := range kinds {
@@ -58,32 +56,32 @@ func Names() (out []string) {
 	return out
 }
 
-// Named reads the name of a policy, with or without what its sites know ahead of
-// time, as in "auction/perfect", and returns it as tables have it: what is usual
-// goes without saying, and may be called "auction/forecast".
+// Named parses the name of a policy, with or without a kind of Signals, as in "auction/perfect", and returns its
+// canonical form. The default kind is omitted; "auction/forecast" is accepted for it.
 func Named(text string) (string, error) {
 	policy, signals, err := parse(text)
 	return join(policy, signals), err
 }
 
-// Stem returns the name of a policy as names of files bear it: "auction-perfect".
+// Stem returns a policy's name for use in file names: "auction-perfect".
 func Stem(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
-// parse takes a name apart.
+// parse splits a name into policy and signals and checks both.
 func parse(name string) (policy string, s Signals, err error) {
 	policy, signals, _ := strings.Cut(name, "/")
 	if s = Signals(signals); signals == "forecast" {
 		s = Forecasts
 	}
 	if !slices.Contains(Policies(), policy) {
-		return policy, s, fmt.Errorf("no policy is named %q; there are %s", policy, strings.Join(Policies(), ", "))
+		return policy, s, fmt.Errorf("unknown policy %q: want one of %s", policy, strings.Join(Policies(), ", "))
 	}
 	if !slices.Contains(kinds, s) {
-		return policy, s, fmt.Errorf("no signals are named %q; there are forecast, own, perfect, wrong, none", signals)
+		return policy, s, fmt.Errorf("unknown signals %q: want one of forecast, own, perfect, wrong, none", signals)
 	}
 	return policy, s, nil
 }
 
+// join is the inverse of parse.
 func join(policy string, s Signals) string {
 	if s == Forecasts {
 		return policy

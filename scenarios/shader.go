@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A shader is an agent that does not say what it knows. What it does with what
-// it wins, and what its meters say, is as with any other.
+// A shader is an agent that misreports its bids. It runs jobs and reports usage as any other agent, so settlement
+// sees the true values.
 type shader struct {
 	bus.Machine
 	bids spec.Bids
@@ -23,6 +23,7 @@ func (s shader) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 // Tick implements bus.Machine.
 func (s shader) Tick(now protocol.Time) []protocol.Message { return s.shade(s.Machine.Tick(now)) }
 
+// shade scales money, energy and carbon of all options. It clones the slices: the agent still holds them.
 func (s shader) shade(said []protocol.Message) []protocol.Message {
 	for i, m := range said {
 		offer, ok := m.Body.(protocol.Offer)
@@ -45,8 +46,8 @@ func (s shader) shade(said []protocol.Message) []protocol.Message {
 	return said
 }
 
-// part is how much is said beyond v by who says v times of thousandths; 0
-// thousandths are the truth.
+// part returns the difference between v times of thousandths and v; of = 0 means the true value. Dividing first
+// avoids an overflow.
 func part[T ~int64](v T, of protocol.Milli) T {
 	if of == 0 {
 		return 0

@@ -10,33 +10,32 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Signals say what sites know of their grids ahead of time. All know this hour
-// and those gone.
+// Signals selects what sites know of their grids ahead of time. All kinds know the current and past hours.
 type Signals string
 
 // Kinds of Signals.
 const (
-	Forecasts Signals = ""        // what is published, what services forecast, and their own forecasts of the rest
-	Own       Signals = "own"     // the same, without services
-	Perfect   Signals = "perfect" // what will be, two weeks ahead: to compare with
-	Wrong     Signals = "wrong"   // of three days, hour by hour, up to half too much or too little
-	NoneAhead Signals = "none"    // nothing: they take this hour to last
+	Forecasts Signals = ""        // published values, service forecasts, and their own forecasts of the rest
+	Own       Signals = "own"     // as Forecasts, without services
+	Perfect   Signals = "perfect" // actual values, two weeks ahead: an upper bound for comparison
+	Wrong     Signals = "wrong"   // 72 hours of forecasts, each off by up to half
+	NoneAhead Signals = "none"    // no forecast: the current hour's values are taken to last
 )
 
-// kinds are all there are, the usual one first.
+// kinds lists all kinds, the default first.
 var kinds = []Signals{Forecasts, Own, Perfect, Wrong, NoneAhead}
 
-// A line is a series, with when its values are said.
+// A line is a series with its publication schedule.
 type line struct {
 	series forecast.Series
 	market forecast.Market
 }
 
-// wrongFor is how far ahead wrong values are said.
+// wrongFor is how far ahead perturbed values are published.
 const wrongFor = 72 * time.Hour
 
-// lines returns what a feed says of a quantity. What a later line says of an
-// hour replaces what an earlier one said.
+// lines returns what a feed publishes of a quantity. A value of a later line replaces an earlier one of the same
+// hour.
 func (s Signals) lines(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]line, error) {
 	actual, err := forecast.NewSeries(points)
 	if err != nil {
@@ -54,7 +53,7 @@ func (s Signals) lines(seed uint64, site spec.Site, what protocol.Quantity, poin
 	return []line{{actual, publishes(site, what)}}, nil
 }
 
-// rules says how a site forecasts what it is not told.
+// rules returns how a site forecasts values that are not published.
 func (s Signals) rules(site spec.Site) forecast.Config {
 	switch s {
 	case Perfect, Wrong:
@@ -65,8 +64,8 @@ func (s Signals) rules(site spec.Site) forecast.Config {
 	return forecast.Config{Price: forecast.Usual(protocol.GridPrice, publishes(site, protocol.GridPrice))}
 }
 
-// wrong returns points, each off by up to half either way, by seed, site,
-// quantity and hour. The building's share is known well enough and stays.
+// wrong multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site, quantity and hour. PUE is left
+// unchanged: sites know it well.
 func wrong(seed uint64, site string, what protocol.Quantity, points []protocol.Point) []protocol.Point {
 	if what == protocol.GridPUE {
 		return points
@@ -75,7 +74,7 @@ func wrong(seed uint64, site string, what protocol.Quantity, points []protocol.P
 	for i, p := range points {
 		h := fnv.New64a()
 		key := append([]byte(site), what...)
-		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, seed), uint64(p.At))) // never fails
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, seed), uint64(p.At))) // hash.Hash never returns an error
 		out[i] = protocol.Point{At: p.At, Value: p.Value * (500 + int64(h.Sum64()%1001)) / 1000}
 	}
 	return out

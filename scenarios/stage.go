@@ -1,10 +1,8 @@
-// Package scenarios puts the house together for a rehearsal: it sets the stage
-// of a scenario under a policy, lets it play, and says what came of it. It is
-// the one place where coordinator and agents are wired to a simulated world.
+// Package scenarios builds the testbed of a scenario under a policy, replays it and returns its totals. Here, and
+// only here, coordinator and agents are wired to a simulated environment.
 //
-// Reading a scenario is package script's; simulated time is package replay's;
-// hands, feeds and submitter are package world's; the rules that the auction is
-// compared with are package baseline's; tables and charts are package report's.
+// Neighbours: spec reads scenarios; sim/loop runs simulated time; sim has executor, signal publisher and submitter;
+// baseline has the rules that the auction is compared with; report writes tables and charts.
 package scenarios
 
 import (
@@ -27,11 +25,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A Stage is the parties of a scenario, ready to be replayed.
+// A Stage is the testbed of a scenario: its parties, ready to be replayed.
 type Stage struct {
 	Parties map[protocol.Party]bus.Machine
 	Market  *market.Market
-	Start   protocol.Time // from when the parties live
+	Start   protocol.Time // first instant of the replay
 	Meters  protocol.Time // until when the sites are metered at least
 
 	script    spec.Scenario
@@ -39,19 +37,18 @@ type Stage struct {
 	fleets    []*capacity.Fleet
 }
 
-// metered is for how long after the last arrival all sites are metered at
-// least, so that policies which defer are charged for as many idle hours as
-// those that do not.
+// metered is for how long after the last arrival all sites are metered at least, so that policies that defer jobs
+// are charged for as many idle hours as the others.
 const metered = 48 * time.Hour
 
 // Metered returns until when the sites of a scenario are metered at least.
 func Metered(s spec.Scenario) protocol.Time { return s.End.Add(metered).Ceil(time.Hour) }
 
-// noise is how far, in thousandths, a job's draw may lie from what its model
-// draws as a rule: five per cent either way, by the job's name.
+// noise is how far, in thousandths, a job's real power may differ from its model's power: five per cent either way,
+// depending on the job's id.
 const noise = 50
 
-// Set sets the stage of a scenario under a policy.
+// Set builds the testbed of a scenario under a policy.
 func Set(s spec.Scenario, policy string) (*Stage, error) { return set(s, policy, Options{}) }
 
 func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
@@ -66,7 +63,7 @@ func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
 	seen := make(map[protocol.JobID]bool, len(s.Jobs))
 	for _, j := range s.Jobs {
 		if seen[j.ID] {
-			return nil, fmt.Errorf("scenarios: job %q stands twice: jobs need ids of their own", j.ID)
+			return nil, fmt.Errorf("scenarios: duplicate job id %q: give each job its own id", j.ID)
 		}
 		seen[j.ID] = true
 	}
@@ -96,7 +93,7 @@ func set(s spec.Scenario, policy string, o Options) (*Stage, error) {
 	return st, nil
 }
 
-// Weights returns the scenario's weights as the market counts them.
+// Weights returns the scenario's weights in the market's units: carbon per kilogram instead of per tonne.
 func Weights(s spec.Scenario) protocol.Weights {
 	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
 }
@@ -126,8 +123,7 @@ type place struct {
 	Grid  *forecast.Known
 }
 
-// Moved returns a scenario with all that its grids did, and all that befalls its
-// sites, so much later.
+// Moved returns a scenario with its period, grid signals, forecasts and outages shifted by a duration.
 func Moved(s spec.Scenario, by time.Duration) spec.Scenario {
 	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
 	s.Sites = slices.Clone(s.Sites)
@@ -152,7 +148,7 @@ func Moved(s spec.Scenario, by time.Duration) spec.Scenario {
 	return s
 }
 
-// later returns points, so much later.
+// later returns points shifted by a duration.
 func later(points []protocol.Point, by time.Duration) []protocol.Point {
 	points = slices.Clone(points)
 	for k := range points {
@@ -191,13 +187,14 @@ func simulate(site spec.Site, signals Signals, seed uint64, start, until protoco
 		if len(points) == 0 {
 			continue
 		}
-		if len(points) == 1 { // a constant, maybe as of the begin of a year: none is believed that is too old
+		if len(points) == 1 { // sites discard values older than forecast.Oldest, and a constant may date from the begin of a year
 			points = []protocol.Point{{At: max(points[0].At, start.Add(-forecast.Oldest).Ceil(time.Hour)), Value: points[0].Value}}
 		}
 		lines, err := signals.lines(seed, site, what, Lasting(points, until))
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", what, err)
 		}
+		// Foretell comes before Add: see sim.Feed.
 		if said := site.Forecasts[what]; signals == Forecasts && len(said) > 0 {
 			p.Feed.Foretell(what, said)
 		}
@@ -208,11 +205,11 @@ func simulate(site spec.Site, signals Signals, seed uint64, start, until protoco
 	return p, nil
 }
 
-// Longest is how long after the metered time a replay may last.
+// Longest is how long a replay may last after the metered time.
 const Longest = 14 * 24 * time.Hour
 
-// publishes says when values of a quantity become known: prices of a day-ahead
-// market by its own clock, all else in real time.
+// publishes returns when values of a quantity become known: prices of a day-ahead market by that market's schedule,
+// all else in real time.
 func publishes(site spec.Site, what protocol.Quantity) forecast.Market {
 	if what != protocol.GridPrice || !site.DayAhead {
 		return forecast.Market{}
@@ -223,7 +220,7 @@ func publishes(site spec.Site, what protocol.Quantity) forecast.Market {
 	return forecast.DayAhead()
 }
 
-// Machines returns the nodes of a site as a fleet knows them.
+// Machines returns the nodes of a site in the form of package capacity.
 func Machines(site spec.Site) []capacity.Node {
 	nodes := make([]capacity.Node, len(site.Nodes))
 	for i, n := range site.Nodes {
@@ -235,6 +232,7 @@ func Machines(site spec.Site) []capacity.Node {
 	return nodes
 }
 
+// host returns a node's host power, with the scenario's overrides.
 func host(site spec.Site, gpus int) power.Host {
 	h := power.DefaultHost(gpus)
 	if site.Host.Idle != 0 {
@@ -249,17 +247,17 @@ func host(site spec.Site, gpus int) power.Host {
 	return h
 }
 
-// Truth returns what jobs draw in truth, when the plan of a job says so much.
+// Truth returns a function that maps a job's planned power to its real power. It depends on the seed and the job's
+// id alone.
 func Truth(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
 	return func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
 		h := fnv.New64a()
-		h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed)) // never fails
+		h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed)) // hash.Hash never returns an error
 		return plan * protocol.Milliwatts(1000-noise+int64(h.Sum64()%(2*noise+1))) / 1000
 	}
 }
 
-// Lasting repeats the last day of an hourly series until a time: jobs may outlast
-// what was recorded.
+// Lasting repeats the last day of an hourly series until a time: jobs may outlast the recorded data.
 func Lasting(points []protocol.Point, until protocol.Time) []protocol.Point {
 	out := slices.Clone(points)
 	day := 24
@@ -274,8 +272,8 @@ func Lasting(points []protocol.Point, until protocol.Time) []protocol.Point {
 	return out
 }
 
-// Done reports whether nothing is left to happen: every job has ended or was
-// refused, and the sites were metered for long enough and to the end of an hour.
+// Done reports whether the replay is complete: every job was settled or rejected, and the sites were metered up to
+// Meters and to the end of an hour.
 func (st *Stage) Done(now protocol.Time) bool {
 	if st.submitter.Left() > 0 || st.submitter.Ended() < len(st.script.Jobs) {
 		return false
@@ -283,8 +281,8 @@ func (st *Stage) Done(now protocol.Time) bool {
 	return now >= st.Meters && now == now.Floor(time.Hour)
 }
 
-// Fragment returns the mean share of idle GPUs in the federation that the usual
-// jobs cannot use, in thousandths, over the sites.
+// Fragment returns the mean, over the sites, of the share of idle GPUs that the usual jobs cannot use, in
+// thousandths.
 func (st *Stage) Fragment() float64 {
 	sum := 0.0
 	for _, f := range st.fleets {
