@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// caiso is California's OASIS: prices of a node in $/MWh, a day ahead (DAM) or in
-// real time (RTM, five minutes), as CSV in a zip. Its stamps are UTC.
+// caiso reads CAISO's OASIS: prices of a node in $/MWh, day-ahead (DAM) or real-time (RTM, five minutes), as CSV in
+// a zip archive with UTC timestamps.
 type caiso struct{ Config }
 
 func (s caiso) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
 	const form = "20060102T15:04-0000"
-	query, version, market := "PRC_LMP", "12", "DAM" // each report counts its own versions
+	query, version, market := "PRC_LMP", "12", "DAM" // each report has its own version
 	if s.Market == "real-time" {
 		query, version, market = "PRC_INTVL_LMP", "3", "RTM"
 		to = d.now()
-		// One day of real time is enough to begin with: OASIS wants five seconds
-		// between two questions. It begins with an hour as a whole.
+		// Real time starts with one day of history: OASIS requires five seconds between two requests. The first
+		// hour must be whole, because its mean would otherwise be that of a part.
 		if first := to.Add(-24*time.Hour - time.Nanosecond).Truncate(time.Hour).Add(time.Hour); from.Before(first) {
 			from = first
 		}
@@ -40,14 +40,14 @@ func (s caiso) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 	return decodeCAISO(s.Zone, market, body)
 }
 
-// decodeCAISO reads the tables of a zip.
+// decodeCAISO parses the CSV files of a zip archive.
 func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 	z, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
 	if err != nil {
-		return nil, fmt.Errorf("no zip: %w", err)
+		return nil, fmt.Errorf("not a zip archive: %w", err)
 	}
 	var all []Span
-	left := mostBytes // of all tables together
+	left := mostBytes // of all files together, against zip bombs
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
@@ -62,7 +62,7 @@ func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 		case left < 0:
 			return nil, fmt.Errorf("zip: over %d MiB unpacked", mostBytes>>20)
 		case !strings.HasSuffix(f.Name, ".csv"):
-			return nil, fmt.Errorf("OASIS answers with %.60q: %s", f.Name, words(text))
+			return nil, fmt.Errorf("OASIS returned the file %.60q: %s", f.Name, words(text))
 		}
 		spans, err := decodeOASIS(node, market, text)
 		if err != nil {
@@ -73,11 +73,12 @@ func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 	return all, nil
 }
 
+// decodeOASIS parses one CSV file and checks that it is of the requested node and market.
 func decodeOASIS(node, market string, text []byte) ([]Span, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	head, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("no CSV: %w", err)
+		return nil, fmt.Errorf("not a CSV: %w", err)
 	}
 	column := func(names ...string) (int, error) {
 		for _, n := range names {
@@ -100,9 +101,9 @@ func decodeOASIS(node, market string, text []byte) ([]Span, error) {
 			return spans, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("no CSV: %w", err)
+			return nil, fmt.Errorf("not a CSV: %w", err)
 		}
-		if row[at[4]] != "LMP" { // its components: energy, congestion, losses, greenhouse gas
+		if row[at[4]] != "LMP" { // skip the price components: energy, congestion, losses, greenhouse gas
 			continue
 		}
 		if row[at[2]] != node {

@@ -15,28 +15,27 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Config is one source as a site configures it; docs/signals-and-power.md
-// explains each key.
+// A Config configures one signal source of a site; docs/signals-and-power.md explains each key.
 type Config struct {
-	Tells      string   `yaml:"tells"`  // price, carbon or pue
-	From       string   `yaml:"from"`   // see Kinds
-	Zone       string   `yaml:"zone"`   // as the service names places
+	Tells      string   `yaml:"tells"` // quantity: price, carbon or pue
+	From       string   `yaml:"from"` // service: see Kinds
+	Zone       string   `yaml:"zone"` // region, by the service's own name
 	Market     string   `yaml:"market"` // day-ahead (default) or real-time
 	NoForecast bool     `yaml:"no_forecast"`
 	Latitude   *float64 `yaml:"latitude"`
 	Longitude  *float64 `yaml:"longitude"`
 	Cooling    *Cooling `yaml:"cooling"`
 
-	URL        string `yaml:"url"` // of the service; default: its own
+	URL        string `yaml:"url"` // of the service; default: its public address
 	File       string `yaml:"file"`
 	Query      string `yaml:"query"`
-	Column     string `yaml:"column"`      // of values; default value
+	Column     string `yaml:"column"` // column with values; default value
 	TimeColumn string `yaml:"time_column"` // default time
 	Timezone   string `yaml:"timezone"`    // of times without an offset
-	Unit       string `yaml:"unit"`        // of sources that tell none
+	Unit       string `yaml:"unit"` // of values, for sources that do not state it
 
-	Currency string  `yaml:"currency"` // of entsoe; default EUR
-	Rate     float64 `yaml:"rate"`     // dollars for one of another currency
+	Currency string  `yaml:"currency"` // of entsoe's prices; default EUR
+	Rate     float64 `yaml:"rate"` // dollars for one unit of another currency
 
 	Every   string `yaml:"every"`
 	Timeout string `yaml:"timeout"`
@@ -47,21 +46,22 @@ type Config struct {
 	PasswordEnv  string `yaml:"password_env"`
 	PasswordFile string `yaml:"password_file"`
 
+	// key and password are secrets: never log them.
 	key, password string
 }
 
-// A source asks one service for what it tells of a time.
+// A source reads the values of a period from one service.
 type source interface {
 	read(ctx context.Context, d *door, from, to time.Time) ([]Span, error)
 }
 
-// A kind of source, and what it needs.
+// A kind describes a service and the configuration that it needs.
 type kind struct {
 	tells    []string
-	needs    string // keys of the configuration, apart by blanks
-	every    time.Duration
+	needs    string // required keys of the configuration, separated by blanks
+	every    time.Duration // default polling interval
 	make     func(Config) source
-	password bool
+	password bool // whether the service needs a password
 }
 
 var kinds = map[string]kind{
@@ -77,37 +77,37 @@ var kinds = map[string]kind{
 	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) source { return promQuery{c} }, false},
 }
 
-// Kinds returns the names of the sources there are.
+// Kinds returns the names of the supported services, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// quantities by their names in a configuration.
+// quantities maps names in a configuration to quantities.
 var quantities = map[string]protocol.Quantity{"price": protocol.GridPrice, "carbon": protocol.GridCarbon, "pue": protocol.GridPUE}
 
-// units that a source may be said to have, and what one of them is in ours. Those
-// of prices follow their currency.
+// units maps the units that a source can be configured with to their factors, relative to the unit of a Span. Units
+// of price are prefixed by their currency.
 var units = map[string]map[string]float64{
 	"price":  {"/MWh": 1, "/kWh": 1000},
 	"carbon": {"g/kWh": 1, "kg/MWh": 1, "kg/kWh": 1000, "t/MWh": 1000, "lb/MWh": gramsPerPound / 1000},
 	"pue":    {"ratio": 1},
 }
 
-// dollar is the currency of the market.
+// dollar is the currency in which the market counts.
 const dollar = "USD"
 
-// A Fault is what is wrong with a key of a Config.
+// A Fault is an error in one key of a Config.
 type Fault struct{ Key, What string }
 
 func (f Fault) Error() string { return f.Key + ": " + f.What }
 
-// Open fills in what c leaves to us, reads its keys, and says what is wrong. Files
-// are looked for in dir.
+// Open returns c with defaults filled in and secrets read, or the first Fault. Relative file names are resolved
+// against dir.
 func (c Config) Open(dir string) (Config, error) {
 	k, ok := kinds[c.From]
 	if !ok {
 		return c, Fault{"from", fmt.Sprintf("is %q; want one of %s", c.From, strings.Join(Kinds(), ", "))}
 	}
 	if !slices.Contains(k.tells, c.Tells) {
-		return c, Fault{"tells", fmt.Sprintf("is %q; %s tells %s", c.Tells, c.From, strings.Join(k.tells, " and "))}
+		return c, Fault{"tells", fmt.Sprintf("is %q; %s provides %s", c.Tells, c.From, strings.Join(k.tells, " and "))}
 	}
 	for _, file := range []*string{&c.File, &c.KeyFile, &c.PasswordFile} {
 		if *file != "" && !filepath.IsAbs(*file) {
@@ -116,7 +116,7 @@ func (c Config) Open(dir string) (Config, error) {
 	}
 	for _, check := range []func() error{
 		c.secrets, func() error { return c.has(k) }, c.times, c.unit, c.places,
-		func() error { return c.address() }, // with the key that was read
+		func() error { return c.address() }, // after secrets: it depends on whether a key was read
 	} {
 		if err := check(); err != nil {
 			return c, err
@@ -132,7 +132,7 @@ func (c Config) Open(dir string) (Config, error) {
 	return c, nil
 }
 
-// has looks whether all is there that a kind needs.
+// has checks that the keys that a kind needs are set.
 func (c Config) has(k kind) error {
 	given := map[string]bool{
 		"zone": c.Zone != "", "user": c.User != "", "key": c.key != "", "password": c.password != "", "unit": c.Unit != "",
@@ -144,9 +144,9 @@ func (c Config) has(k kind) error {
 		}
 		switch need {
 		case "key", "password":
-			return Fault{need + "_env", fmt.Sprintf("%s needs a %s: name the variable or, as %s_file, the file that holds it", c.From, need, need)}
+			return Fault{need + "_env", fmt.Sprintf("%s needs a %s: name its environment variable here, or its file as %s_file", c.From, need, need)}
 		}
-		return Fault{need, c.From + " needs it"}
+		return Fault{need, c.From + " requires it: set it"}
 	}
 	if c.From == "csv" && (c.File == "") == (c.URL == "") {
 		return Fault{"file", "want either file or url"}
@@ -154,13 +154,13 @@ func (c Config) has(k kind) error {
 	if c.Market != "" && c.Market != "day-ahead" && c.Market != "real-time" {
 		return Fault{"market", fmt.Sprintf("is %q; want day-ahead or real-time", c.Market)}
 	}
-	if c.Market == "real-time" && c.From == "entsoe" { // or its prices would be forecast as such
-		return Fault{"market", "is real-time; entsoe tells prices a day ahead: leave it out"}
+	if c.Market == "real-time" && c.From == "entsoe" { // its day-ahead prices would be forecast as real-time ones
+		return Fault{"market", "is real-time; entsoe has day-ahead prices only: remove the key"}
 	}
 	return nil
 }
 
-// secrets reads key and password.
+// secrets reads key and password from the environment or from files.
 func (c *Config) secrets() error {
 	for _, s := range []struct {
 		into      *string
@@ -169,10 +169,10 @@ func (c *Config) secrets() error {
 	}{{&c.key, c.KeyEnv, c.KeyFile, "key"}, {&c.password, c.PasswordEnv, c.PasswordFile, "password"}} {
 		switch {
 		case s.env != "" && s.file != "":
-			return Fault{s.name + "_env", "stands beside " + s.name + "_file: keep one"}
+			return Fault{s.name + "_env", "is set together with " + s.name + "_file: remove one"}
 		case s.env != "":
 			if *s.into = os.Getenv(s.env); *s.into == "" {
-				return Fault{s.name + "_env", fmt.Sprintf("the environment has no %s", s.env)}
+				return Fault{s.name + "_env", fmt.Sprintf("the environment variable %s is not set", s.env)}
 			}
 		case s.file != "":
 			text, err := os.ReadFile(s.file)
@@ -180,34 +180,36 @@ func (c *Config) secrets() error {
 				return Fault{s.name + "_file", err.Error()}
 			}
 			if *s.into = strings.TrimSpace(string(text)); *s.into == "" {
-				return Fault{s.name + "_file", s.file + " is empty"}
+				return Fault{s.name + "_file", s.file + " is empty: write the secret to it"}
 			}
 		}
+		// A line break would end the HTTP header in which the secret is sent.
 		if strings.ContainsAny(*s.into, "\r\n\x00") {
-			return Fault{s.name + "_file", "has more than one line"}
+			return Fault{s.name + "_file", "has more than one line: want the secret alone"}
 		}
 	}
 	return nil
 }
 
+// times checks durations and the time zone.
 func (c Config) times() error {
 	for key, s := range map[string]string{"every": c.Every, "timeout": c.Timeout} {
 		if d, err := time.ParseDuration(s); s != "" && (err != nil || d < time.Second || d > 24*time.Hour) {
-			return Fault{key, fmt.Sprintf("is %q; want a time from 1s to 24h, as 15m", s)}
+			return Fault{key, fmt.Sprintf("is %q; want a duration from 1s to 24h, such as 15m", s)}
 		}
 	}
 	if c.Timezone != "" {
 		if _, err := time.LoadLocation(c.Timezone); err != nil {
-			return Fault{"timezone", fmt.Sprintf("%q is not known; want a name as Europe/Berlin", c.Timezone)}
+			return Fault{"timezone", fmt.Sprintf("unknown time zone %q; want a name such as Europe/Berlin", c.Timezone)}
 		}
 	}
 	return nil
 }
 
-// unit looks whether values can be converted.
+// unit checks that values can be converted to the unit of a Span.
 func (c Config) unit() error {
 	if c.Rate < 0 || c.Rate > 1e6 {
-		return Fault{"rate", "want dollars for one unit of the currency, as 1.08"}
+		return Fault{"rate", "want dollars for one unit of the currency, such as 1.08"}
 	}
 	currency, per := c.split()
 	if _, ok := units[c.Tells][per]; !ok && c.Unit != "" {
@@ -220,14 +222,14 @@ func (c Config) unit() error {
 	case c.Tells != "price" || currency == "":
 		return nil
 	case currency == dollar && c.Rate != 0:
-		return Fault{"rate", "prices come in " + dollar + " already: leave it out"}
+		return Fault{"rate", "prices are in " + dollar + " already: remove the key"}
 	case currency != dollar && c.Rate == 0:
-		return Fault{"rate", "prices come in " + currency + ": say how many dollars one is"}
+		return Fault{"rate", "prices are in " + currency + ": set the dollars for one " + currency}
 	}
 	return nil
 }
 
-// split takes a unit of price apart: USD and /MWh.
+// split splits a unit of price into currency and energy: USD and /MWh.
 func (c Config) split() (currency, per string) {
 	if c.Tells != "price" || len(c.Unit) < 4 {
 		return "", c.Unit
@@ -235,6 +237,7 @@ func (c Config) split() (currency, per string) {
 	return c.Unit[:3], c.Unit[3:]
 }
 
+// choices returns the allowed units, for errors.
 func (c Config) choices() []string {
 	out := slices.Sorted(maps.Keys(units[c.Tells]))
 	if c.Tells == "price" {
@@ -245,6 +248,7 @@ func (c Config) choices() []string {
 	return out
 }
 
+// places checks coordinates and the cooling model.
 func (c Config) places() error {
 	for key, v := range map[string]*float64{"latitude": c.Latitude, "longitude": c.Longitude} {
 		if most := map[string]float64{"latitude": 90, "longitude": 180}[key]; v != nil && (*v < -most || *v > most) {
@@ -257,21 +261,22 @@ func (c Config) places() error {
 	return nil
 }
 
-// address refuses to send keys in the clear.
+// address checks url. Secrets must not be sent in clear text, so http is allowed with a key only to this host.
 func (c Config) address() error {
 	if c.URL == "" {
 		return nil
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" {
-		return Fault{"url", "want an address as https://example.org/path, without user or query"}
+		return Fault{"url", "want an address such as https://example.org/path, without user and query"}
 	}
 	if host := u.Hostname(); u.Scheme == "http" && c.key != "" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
-		return Fault{"url", "a key is not sent over http: use https"}
+		return Fault{"url", "refusing to send a key over http: use https"}
 	}
 	return nil
 }
 
+// base returns the service's address: the configured one, or its public one.
 func (c Config) base(usual string) string {
 	if c.URL != "" {
 		return c.URL
@@ -293,7 +298,7 @@ func (c Config) cooling() Cooling {
 	return usualCooling
 }
 
-// dollars converts prices of another currency.
+// dollars converts prices from another currency.
 func (c Config) dollars(spans []Span) []Span {
 	if c.Rate != 0 {
 		for i := range spans {
@@ -303,7 +308,7 @@ func (c Config) dollars(spans []Span) []Span {
 	return spans
 }
 
-// converted brings values of the unit that the configuration tells into ours.
+// converted converts values from the configured unit to the unit of a Span.
 func (c Config) converted(spans []Span) []Span {
 	_, per := c.split()
 	for i := range spans {
@@ -315,5 +320,5 @@ func (c Config) converted(spans []Span) []Span {
 	return c.dollars(spans)
 }
 
-// errNone says that nothing was read yet.
+// errNone is the error of a source that was not read yet.
 var errNone = errors.New("not read yet")

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// table is a CSV file, on disk or at an address: a column of times and one of
-// values, each of which holds until the next; the last as long as the one before.
-// What lies ahead is taken for sold or set, as in a tariff.
+// table reads a CSV file, local or at an address, with a column of times and one of values. Each value holds until
+// the next one; the last holds as long as the one before. Future values count as facts, as in a tariff.
 type table struct{ Config }
 
 func (s table) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error) {
@@ -42,6 +41,7 @@ func (s table) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error
 	return s.converted(spans), err
 }
 
+// readFile reads a file of at most mostBytes.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -55,13 +55,13 @@ func readFile(name string) ([]byte, error) {
 	return body, err
 }
 
-// decodeTable reads times with their offsets, or by the clocks of a place if where
-// is not nil: of an hour that the clocks repeat, the second time is the later one.
+// decodeTable parses a table. Times have offsets, or are local times of where if it is not nil. In the hour that
+// clocks repeat in autumn, times that would not ascend are of the second pass.
 func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, error) {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff")))) // spreadsheets begin with that
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff")))) // spreadsheets write a byte order mark
 	head, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("no CSV: %w", err)
+		return nil, fmt.Errorf("not a CSV: %w", err)
 	}
 	at, value := slices.Index(head, when), slices.Index(head, what)
 	if at < 0 {
@@ -77,7 +77,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("no CSV: %w", err)
+			return nil, fmt.Errorf("not a CSV: %w", err)
 		}
 		if len(spans) == mostSpans {
 			return nil, fmt.Errorf("over %d rows", mostSpans)
@@ -112,7 +112,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 	return spans, nil
 }
 
-// stamp reads a time of a table, whose line before is of last.
+// stamp parses a time of a table; last is the time of the row before.
 func stamp(s string, where *time.Location, last time.Time) (time.Time, error) {
 	if where == nil {
 		return instant(s)
@@ -129,5 +129,5 @@ func stamp(s string, where *time.Location, last time.Time) (time.Time, error) {
 		}
 		return at, err
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time of %s, as 2026-11-21T18:00", s, where)
+	return time.Time{}, fmt.Errorf("%.40q is not a local time of %s, such as 2026-11-21T18:00", s, where)
 }

@@ -1,19 +1,16 @@
-// Package signals reads what the world says of a site's grid: the price of power,
-// the carbon in it, and what the building adds (PUE).
+// Package signals reads the grid signals of a site: electricity price, carbon intensity, and the facility's
+// overhead (PUE).
 //
-// Each service is a small file with a pure decoder, behind one interface. Around
-// it stand one [Reader] for each configured source, which asks when it is due,
-// backs off with jitter, heeds Retry-After, keeps what it read over a restart and
-// knows how old that is; and one [Feed], the party that tells the site's agent.
+// Each service is a small file with a pure decoder behind one interface. A [Reader] polls one configured source: it
+// reads when due, backs off with jitter, obeys Retry-After, caches values over restarts and knows their age. The
+// [Feed] is the party that publishes the values to the site's agent.
 //
-// What it promises:
-//   - a source that fails, lies or is silent ends nothing: what was read before
-//     stays, grows old, and is known to be old;
-//   - no value is told whose unit, currency or magnitude is not the expected one;
-//   - all hours are those of UTC: days of 23 and of 25 hours are as long as they
-//     are;
-//   - what a service forecasts is told as a forecast, never as a fact;
-//   - no key is ever part of an error, a log or a file.
+// Guarantees:
+// - a source that fails, returns wrong data or does not answer stops nothing: earlier values stay, age, and are reported as old;
+// - no value is published whose unit, currency or magnitude is not the expected one;
+// - all hours are UTC hours: local days of 23 and 25 hours are handled;
+// - a service's forecast is published as a forecast, never as a fact;
+// - no secret is part of an error, a log or a file.
 //
-// What a site makes of it is package grid's.
+// Package agents/forecast turns the signals into the forecasts that bids use.
 package signals

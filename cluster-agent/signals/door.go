@@ -15,49 +15,49 @@ import (
 	"time"
 )
 
-// Bounds of one answer.
+// Limits of one HTTP exchange.
 const (
-	mostBytes = 8 << 20
-	patience  = 20 * time.Second
-	mostAfter = 24 * time.Hour // that a Retry-After is heeded
+	mostBytes = 8 << 20          // of a body
+	patience  = 20 * time.Second // default timeout
+	mostAfter = 24 * time.Hour   // longest Retry-After that is obeyed
 )
 
-// A refusal is an answer that is none.
+// A refusal is an HTTP answer with another status than 200.
 type refusal struct {
-	status int
+	status int           // Retry-After; 0: none
 	after  time.Duration // asked for by the service; 0: it did not say
-	where  string        // host and path, and no key
-	said   string        // the first words of the answer
+	where  string        // host and path, without the query: it may hold a key
+	said   string        // the first words of the body, without secrets
 }
 
 func (r refusal) Error() string {
-	next := "it is asked again later"
+	next := "it will be retried"
 	switch r.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		next = "check the key, and what its plan allows"
+		next = "check the key and the permissions of its plan"
 	case http.StatusNotFound:
-		next = "check the place, and the address"
+		next = "check zone and url"
 	case http.StatusTooManyRequests:
-		next = "it is asked again when it allows; a longer every asks it less often"
+		next = "it will be retried when the service allows; a longer `every` polls less often"
 	}
-	s := fmt.Sprintf("%s answers %d %s", r.where, r.status, http.StatusText(r.status))
+	s := fmt.Sprintf("%s answered %d %s", r.where, r.status, http.StatusText(r.status))
 	if r.said != "" {
 		s += fmt.Sprintf(" (%s)", r.said)
 	}
 	return s + ": " + next
 }
 
-// unreached says that no answer came, and why.
+// unreached is an error of the network: no answer arrived.
 type unreached struct{ where, why string }
 
 func (u unreached) Error() string { return u.where + ": " + u.why }
 
-// A door is how a source asks its service.
+// A door is the HTTP client of one source.
 type door struct {
 	client  *http.Client
-	patient time.Duration
-	secrets []string // never to be shown
-	proof   string   // by which the last question was allowed: a token, or a password as its header has it
+	patient time.Duration // timeout of a request
+	secrets []string      // removed from all errors
+	proof   string        // credential of the last request's Authorization header; a secret, too
 	now     func() time.Time
 }
 
@@ -72,10 +72,10 @@ func newDoor(patient time.Duration, now func() time.Time) *door {
 				Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: 10 * time.Second,
 				DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, IdleConnTimeout: 30 * time.Second,
 			},
-			// Keys travel in headers and addresses, so nobody is followed elsewhere.
+			// Keys are in headers and URLs, so redirects to another host are refused.
 			CheckRedirect: func(to *http.Request, via []*http.Request) error {
 				if from := via[0].URL; len(via) > 3 || to.URL.Host != from.Host || to.URL.Scheme != from.Scheme {
-					return fmt.Errorf("it sends us to %s: set url if the service has moved", to.URL.Host)
+					return fmt.Errorf("refused a redirect to %s: set url if the service has moved", to.URL.Host)
 				}
 				return nil
 			},
@@ -83,7 +83,7 @@ func newDoor(patient time.Duration, now func() time.Time) *door {
 	}
 }
 
-// get asks for base with a query. Headers come in pairs: name, value.
+// get requests base with a query. Headers are pairs of name and value.
 func (d *door) get(ctx context.Context, base string, query url.Values, headers ...string) ([]byte, error) {
 	if len(query) > 0 {
 		base += "?" + query.Encode()
@@ -104,6 +104,7 @@ func (d *door) post(ctx context.Context, base string, form url.Values) ([]byte, 
 	return d.do(req, "Content-Type", "application/x-www-form-urlencoded")
 }
 
+// do sends a request and returns the body of a 200 answer. Every error is free of secrets.
 func (d *door) do(req *http.Request, headers ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), d.patient)
 	defer cancel()
@@ -127,15 +128,15 @@ func (d *door) do(req *http.Request, headers ...string) ([]byte, error) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, d.failed(where, err)
 		}
-		return nil, fmt.Errorf("%s: the answer breaks off: %s", where, d.clean(err.Error()))
+		return nil, fmt.Errorf("%s: the answer is incomplete: %s", where, d.clean(err.Error()))
 	}
 	if len(body) > mostBytes {
-		return nil, fmt.Errorf("%s: the answer is over %d MiB", where, mostBytes>>20)
+		return nil, fmt.Errorf("%s: the answer is larger than %d MiB", where, mostBytes>>20)
 	}
 	return body, nil
 }
 
-// failed words an error of the network without the address, which may hold a key.
+// failed describes a network error without the URL, which may contain a key.
 func (d *door) failed(where string, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -147,7 +148,7 @@ func (d *door) failed(where string, err error) error {
 	return unreached{where, d.clean(err.Error())}
 }
 
-// hidden is an error that quotes somebody who quotes a key.
+// hidden is an error whose text had a secret removed; errors.Is and As still see the original.
 type hidden struct {
 	error
 	text string
@@ -156,7 +157,7 @@ type hidden struct {
 func (h hidden) Error() string { return h.text }
 func (h hidden) Unwrap() error { return h.error }
 
-// hide takes keys out of an error.
+// hide removes secrets from an error's text.
 func (d *door) hide(err error) error {
 	if text := d.clean(err.Error()); text != err.Error() {
 		return hidden{err, text}
@@ -164,7 +165,7 @@ func (d *door) hide(err error) error {
 	return err
 }
 
-// clean takes keys out of what somebody else wrote.
+// clean removes secrets from a text, in plain and in URL-encoded form.
 func (d *door) clean(s string) string {
 	for _, k := range append(slices.Clone(d.secrets), d.proof) {
 		if k == "" {
@@ -176,7 +177,7 @@ func (d *door) clean(s string) string {
 	return s
 }
 
-// words returns the beginning of an answer in plain letters.
+// words returns the beginning of a body as printable ASCII: it goes to logs and terminals.
 func words(body []byte) string {
 	body = body[:min(len(body), 160)]
 	plain := bytes.Map(func(r rune) rune {
@@ -188,7 +189,7 @@ func words(body []byte) string {
 	return strings.Join(strings.Fields(string(plain)), " ")
 }
 
-// retryAfter reads the header: seconds, or a date.
+// retryAfter parses the header: seconds or a date. The result is within 0..mostAfter.
 func retryAfter(s string, now time.Time) time.Duration {
 	if s == "" {
 		return 0

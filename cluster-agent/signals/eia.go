@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// eia is api.eia.gov, version 2, form EIA-930: energy of each hour by fuel in MWh,
-// of a balancing authority, from which intensity is reckoned. A period names the
-// end of its hour, in UTC.
+// eia reads api.eia.gov, version 2, form EIA-930: hourly generation of a balancing authority by fuel in MWh, from
+// which the carbon intensity is computed. A period is named by the end of its hour, in UTC.
 type eia struct{ Config }
 
-// fuels are its kinds with their factors; storage and pumps make nothing of their
-// own.
+// fuels maps fuel types to emission factors. Storage has 0: it does not generate.
 var fuels = map[string]float64{
 	"COL": coal, "NG": gas, "OIL": oil, "NUC": nuclear, "WAT": hydro, "WND": wind, "SUN": solar, "GEO": geothermal,
 	"BIO": biomass, "OTH": unnamed, "UNK": unnamed, "SNB": solar, "WNB": wind, "OES": 0, "BAT": 0, "PS": 0, "UES": 0,
 }
 
-// eiaPage is how many rows it gives at once.
+// eiaPage is the largest number of rows in one answer.
 const eiaPage = 5000
 
 func (s eia) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
 	var all []share
+	// 20 pages bound the requests of one read; the period of a read needs fewer.
 	for offset := 0; offset < 20*eiaPage; offset += eiaPage {
 		body, err := d.get(ctx, s.base("https://api.eia.gov/v2")+"/electricity/rto/fuel-type-data/data/", url.Values{
 			"api_key": {s.key}, "frequency": {"hourly"}, "data[0]": {"value"}, "facets[respondent][]": {s.Zone},
@@ -45,7 +44,7 @@ func (s eia) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, erro
 	return intensity(all), nil
 }
 
-// decodeEIA returns the rows of one page, and how many there are in all.
+// decodeEIA returns the rows of one page, and the number of rows of all pages.
 func decodeEIA(respondent string, body []byte) ([]share, int, error) {
 	var p struct {
 		Response *struct {
@@ -78,15 +77,15 @@ func decodeEIA(respondent string, body []byte) ([]share, int, error) {
 		case x.Fuel == "":
 			return nil, 0, missing("fueltype")
 		case !known:
-			return nil, 0, fmt.Errorf("fueltype %.10q is no fuel that we know", x.Fuel)
+			return nil, 0, fmt.Errorf("unknown fueltype %.10q: the service may have changed its format", x.Fuel)
 		case x.Respondent != respondent:
 			return nil, 0, unlike("respondent", x.Respondent, respondent)
 		case x.Units != "megawatthours":
 			return nil, 0, unlike("value-units", x.Units, "megawatthours")
 		case err != nil:
-			return nil, 0, fmt.Errorf("period %.20q: want an hour of UTC, as 2026-11-21T18", x.Period)
+			return nil, 0, fmt.Errorf("period %.20q: want an hour in UTC, such as 2026-11-21T18", x.Period)
 		}
-		if x.Value != nil && factor > 0 { // null where nobody reported
+		if x.Value != nil && factor > 0 { // null: not reported
 			shares = append(shares, share{end.Add(-time.Hour), end, float64(*x.Value), factor})
 		}
 	}

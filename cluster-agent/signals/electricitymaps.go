@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// electricityMaps is api.electricitymaps.com, version 3: mean intensity of what a
-// zone consumes, life cycle, in gCO2eq/kWh. It has the last 24 hours, the latest
-// one, and (in paid plans) a forecast.
+// electricityMaps reads api.electricitymaps.com, version 3: mean life-cycle intensity of a zone's consumption in
+// gCO2eq/kWh. It provides the last 24 hours, the latest hour and, in paid plans, a forecast.
 type electricityMaps struct{ Config }
 
 type emPoint struct {
@@ -48,6 +47,7 @@ func (s electricityMaps) read(ctx context.Context, d *door, _, _ time.Time) ([]S
 	return all, nil
 }
 
+// decodeElectricityMaps parses one page and checks zone, unit and emission factors.
 func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
 	var p emPage
 	if err := parse(body, &p); err != nil {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// entsoe is the ENTSO-E transparency platform: day-ahead prices (A44), and
-// generation by kind of plant (A75), from which intensity is reckoned. Its days
-// are local, of 23, 24 or 25 hours; its stamps are UTC.
+// entsoe reads the ENTSO-E transparency platform: day-ahead prices (A44), or generation by plant type (A75), from
+// which the carbon intensity is computed. Its days are local and have 23, 24 or 25 hours; its timestamps are UTC.
 type entsoe struct{ Config }
 
 func (s entsoe) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
@@ -46,7 +45,7 @@ type entsoeSeries struct {
 	Currency string         `xml:"currency_Unit.name"`
 	Per      string         `xml:"price_Measure_Unit.name"`
 	Quantity string         `xml:"quantity_Measure_Unit.name"`
-	Made     string         `xml:"inBiddingZone_Domain.mRID"` // empty where plants draw, as pumps do
+	Made     string         `xml:"inBiddingZone_Domain.mRID"` // empty for consumption, such as that of pumps
 	Plant    string         `xml:"MktPSRType>psrType"`
 	Curve    string         `xml:"curveType"`
 	Periods  []entsoePeriod `xml:"Period"`
@@ -63,14 +62,15 @@ type entsoePeriod struct {
 	} `xml:"Point"`
 }
 
+// readEntsoe parses a document and checks its type.
 func readEntsoe(body []byte, root string) ([]entsoeSeries, error) {
 	var doc entsoeDocument
 	if err := xml.Unmarshal(body, &doc); err != nil {
-		return nil, fmt.Errorf("no XML as we know it: %w", err)
+		return nil, fmt.Errorf("unexpected XML: %w", err)
 	}
 	switch {
 	case doc.XMLName.Local == "Acknowledgement_MarketDocument":
-		return nil, fmt.Errorf("the platform has nothing: %s", words([]byte(strings.Join(doc.Reasons, "; "))))
+		return nil, fmt.Errorf("the platform has no data: %s", words([]byte(strings.Join(doc.Reasons, "; "))))
 	case doc.XMLName.Local != root:
 		return nil, unlike("document", doc.XMLName.Local, root)
 	case len(doc.Series) == 0:
@@ -79,8 +79,8 @@ func readEntsoe(body []byte, root string) ([]entsoeSeries, error) {
 	return doc.Series, nil
 }
 
-// decodeEntsoePrice returns prices in their own currency. Of several auctions the
-// first is the day-ahead price; the others are of other exchanges or grains.
+// decodeEntsoePrice returns prices in the platform's currency. If there are several auctions, the first is the
+// day-ahead price; others are of other exchanges or resolutions.
 func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 	series, err := readEntsoe(body, "Publication_MarketDocument")
 	if err != nil {
@@ -107,13 +107,14 @@ func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 	return all, nil
 }
 
-// plants are the platform's kinds with their factors; pumped storage (B10) and
-// batteries (B25) make nothing of their own.
+// plants maps plant types to emission factors. Pumped storage (B10) and batteries (B25) are missing: they do not
+// generate.
 var plants = map[string]float64{
 	"B01": biomass, "B02": coal, "B03": gas, "B04": gas, "B05": coal, "B06": oil, "B07": oil, "B08": coal, "B09": geothermal,
 	"B11": hydro, "B12": hydro, "B13": ocean, "B14": nuclear, "B15": biomass, "B16": solar, "B17": unnamed, "B18": wind, "B19": wind, "B20": unnamed,
 }
 
+// decodeEntsoeMix returns the carbon intensity of a zone's generation.
 func decodeEntsoeMix(body []byte) ([]Span, error) {
 	series, err := readEntsoe(body, "GL_MarketDocument")
 	if err != nil {
@@ -130,7 +131,7 @@ func decodeEntsoeMix(body []byte) ([]Span, error) {
 		case s.Made == "" || s.Plant == "B10" || s.Plant == "B25":
 			continue
 		case !known:
-			return nil, fmt.Errorf("psrType %.10q is no kind of plant that we know", s.Plant)
+			return nil, fmt.Errorf("unknown psrType %.10q: the platform may have changed its format", s.Plant)
 		}
 		spans, err := s.spans(func(p entsoePoint) *string { return p.quantity })
 		if err != nil {
@@ -145,8 +146,8 @@ func decodeEntsoeMix(body []byte) ([]Span, error) {
 
 type entsoePoint struct{ price, quantity *string }
 
-// spans lays the points of a series out in time. A point of curve A03 holds until
-// the next that is given, or the end of its period.
+// spans returns the points of a series with their periods. A point of curve type A03 holds until the next given
+// point or the end of its period; one of A01 for one resolution step.
 func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
 	if s.Curve != "A01" && s.Curve != "A03" {
 		return nil, unlike("curveType", s.Curve, "A01 or A03")
@@ -166,7 +167,7 @@ func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
 			return nil, fmt.Errorf("timeInterval: end: %w", err)
 		}
 		if !end.After(start) || end.Sub(start) > longest {
-			return nil, fmt.Errorf("timeInterval from %s to %s", p.Start, p.End)
+			return nil, fmt.Errorf("timeInterval from %s to %s: want an end after the start, within a year", p.Start, p.End)
 		}
 		if len(p.Points) == 0 {
 			return nil, missing("Point")
@@ -174,7 +175,7 @@ func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
 		n := int(end.Sub(start) / grain)
 		for i, x := range p.Points {
 			if x.Position < 1 || x.Position > n || i > 0 && x.Position <= p.Points[i-1].Position {
-				return nil, fmt.Errorf("position %d of a period of %d, after %d points", x.Position, n, i)
+				return nil, fmt.Errorf("position %d in a period of %d positions, after %d points: want ascending positions", x.Position, n, i)
 			}
 			text := value(entsoePoint{x.Price, x.Quantity})
 			if text == nil {

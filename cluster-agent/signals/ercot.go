@@ -12,17 +12,15 @@ import (
 	"time"
 )
 
-// ercot is api.ercot.com: prices of a settlement point in $/MWh, a day ahead by
-// hours or in real time by quarters. Its days are Texan, with a flag on the hour
-// that the clocks repeat in autumn. It takes two keys: that of the subscription,
-// and a token that a user logs in for, good for an hour.
+// ercot reads api.ercot.com: prices of a settlement point in $/MWh, day-ahead by hours or real-time by quarter
+// hours. Its days are local to Texas, with a flag on the hour that clocks repeat in autumn. Requests need two
+// credentials: the subscription's key, and a token from a user's login that is valid for an hour.
 type ercot struct {
 	Config
 	token *token
 }
 
-// Where a user logs in, and the public client by which; both as the service's own
-// guide has them.
+// The login endpoint and its public client id, as documented in the service's own guide.
 const (
 	ercotLogin  = "https://ercotb2c.b2clogin.com/ercotb2c.onmicrosoft.com/B2C_1_PUBAPI-ROPC-FLOW/oauth2/v2.0"
 	ercotClient = "fec253ea-0d06-4272-a5e6-b478baeecd70"
@@ -31,13 +29,14 @@ const (
 func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
 	where, err := time.LoadLocation("America/Chicago")
 	if err != nil {
-		return nil, fmt.Errorf("clock of Texas: %w", err)
+		return nil, fmt.Errorf("load the time zone America/Chicago: %w", err)
 	}
 	report := "/np4-190-cd/dam_stlmnt_pnt_prices"
 	if s.Market == "real-time" {
 		report, to = "/np6-905-cd/spp_node_zone_hub", d.now()
 	}
 	var all []Span
+	// 50 pages of 1000 rows bound the requests of one read.
 	for page, pages := 1, 1; page <= min(pages, 50); page++ {
 		body, err := s.ask(ctx, d, s.base("https://api.ercot.com/api/public-reports")+report, url.Values{
 			"settlementPoint": {s.Zone}, "deliveryDateFrom": {from.In(where).Format("2006-01-02")}, "deliveryDateTo": {to.In(where).Format("2006-01-02")},
@@ -55,6 +54,7 @@ func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 	return all, nil
 }
 
+// ask sends a request with a valid token and logs in if necessary.
 func (s ercot) ask(ctx context.Context, d *door, address string, query url.Values) ([]byte, error) {
 	return s.token.use(func() ([]byte, error) {
 		return d.post(ctx, s.base(ercotLogin)+"/token", url.Values{
@@ -66,8 +66,8 @@ func (s ercot) ask(ctx context.Context, d *door, address string, query url.Value
 	}, http.StatusUnauthorized)
 }
 
-// decodeERCOT returns one page, and how many there are. Rows are lists, in the
-// order that fields tells.
+// decodeERCOT returns the rows of one page, and the number of pages. Rows are lists, in the order of the answer's
+// fields.
 func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, error) {
 	var p struct {
 		Meta *struct {
@@ -108,7 +108,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	spans := make([]Span, 0, len(p.Data))
 	for _, row := range p.Data {
 		if len(row) <= slices.Max(at) {
-			return nil, 0, fmt.Errorf("a row of %d columns; want %d", len(row), len(p.Fields))
+			return nil, 0, fmt.Errorf("a row has %d columns; want %d", len(row), len(p.Fields))
 		}
 		s, err := ercotRow(row, at, quarters, point, where)
 		if err != nil {
@@ -119,6 +119,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	return spans, p.Meta.Pages, nil
 }
 
+// ercotRow parses one row; at has the positions of the columns.
 func ercotRow(row []json.RawMessage, at []int, quarters bool, point string, where *time.Location) (s Span, err error) {
 	word := func(i int) string { return strings.Trim(string(row[at[i]]), `"`) }
 	if word(1) != point {
@@ -136,7 +137,7 @@ func ercotRow(row []json.RawMessage, at []int, quarters bool, point string, wher
 	default:
 		return s, unlike("DSTFlag", word(3), "true or false")
 	}
-	// An hour is named by its end: 01:00 is the first, 24:00 the last.
+	// An hour is named by its end: 01:00 is the first hour of the day, 24:00 the last.
 	hour, err := strconv.Atoi(strings.TrimSuffix(word(4), ":00"))
 	if err != nil || hour < 1 || hour > 24 {
 		return s, fmt.Errorf("hour %.10q: want 1..24, by its end", word(4))

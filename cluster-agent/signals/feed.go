@@ -13,21 +13,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Feed tells a site's agent what its readers read. Of several readers of one
-// quantity the first that knows an hour is believed, and any fact before a guess.
+// A Feed publishes the values of its readers to a site's agent. If several readers provide a quantity, the first
+// one that has an hour is used, and any fact takes precedence over a forecast.
 type Feed struct {
 	Site    string
 	Readers []*Reader
-	// Fixed are quantities without a source, in the unit of a Span: the same at
-	// all hours.
+	// Fixed are quantities without a source, in the unit of a Span, constant over time.
 	Fixed map[protocol.Quantity]float64
 	Log   *slog.Logger
 
-	said map[protocol.Quantity]map[time.Time]hour // what the agent was told
+	said map[protocol.Quantity]map[time.Time]hour // last published values, by hour
 }
 
-// Run speaks on a hub until ctx ends, or the hub fails. A source that fails ends
-// nothing.
+// Run publishes on the bus until ctx ends or the bus fails. Failures of sources do not end it.
 func (f *Feed) Run(ctx context.Context, near bus.Hub, life uint32) error {
 	port, err := near.Join(ctx, protocol.Feed(f.Site))
 	if err != nil {
@@ -40,9 +38,10 @@ func (f *Feed) Run(ctx context.Context, near bus.Hub, life uint32) error {
 	defer cancel()
 	news := make(chan struct{}, 1)
 	for _, r := range f.Readers {
+		// news holds at most one token: a reading during publication leads to one more round.
 		readers.Go(func() { f.attend(ctx, r, news) })
 	}
-	go func() { // nobody tells a feed anything
+	go func() { // receive and drop: nothing is addressed to a feed
 		for range port.Heard() {
 		}
 	}()
@@ -59,7 +58,7 @@ func (f *Feed) Run(ctx context.Context, near bus.Hub, life uint32) error {
 			}
 			return fmt.Errorf("feed: %w", err)
 		}
-		turn := time.NewTimer(now.Truncate(time.Hour).Add(time.Hour).Sub(now)) // a fixed value is told of the next hour, too
+		turn := time.NewTimer(now.Truncate(time.Hour).Add(time.Hour).Sub(now)) // at the next hour fixed values are published for one hour more
 		select {
 		case <-ctx.Done():
 			turn.Stop()
@@ -71,8 +70,8 @@ func (f *Feed) Run(ctx context.Context, near bus.Hub, life uint32) error {
 	}
 }
 
-// attend reads a source whenever it is due, and says so. Of failures in a row the
-// first is logged, and the end of them.
+// attend reads a source whenever it is due and signals news. In a sequence of failures it logs only the first, and
+// the recovery.
 func (f *Feed) attend(ctx context.Context, r *Reader, news chan<- struct{}) {
 	failed := false
 	for {
@@ -88,9 +87,9 @@ func (f *Feed) attend(ctx context.Context, r *Reader, news chan<- struct{}) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !failed:
-			f.Log.Warn("a signal is not read: what is known of it grows old", "source", r.Name(), "err", err)
+			f.Log.Warn("signal source failed: its values are ageing", "source", r.Name(), "err", err)
 		case err == nil && failed:
-			f.Log.Info("a signal is read again", "source", r.Name())
+			f.Log.Info("signal source recovered", "source", r.Name())
 		}
 		failed = err != nil
 		select {
@@ -100,7 +99,7 @@ func (f *Feed) attend(ctx context.Context, r *Reader, news chan<- struct{}) {
 	}
 }
 
-// news returns what is known now and was not said yet, facts and guesses apart.
+// news returns the values that changed since the last call, facts and forecasts separately.
 func (f *Feed) news(now time.Time) (out []protocol.Signal) {
 	if f.said == nil {
 		f.said = make(map[protocol.Quantity]map[time.Time]hour)
@@ -129,7 +128,7 @@ func (f *Feed) news(now time.Time) (out []protocol.Signal) {
 	return out
 }
 
-// known returns the hours of a quantity, over all its readers.
+// known returns the current values of a quantity by hour, over all its readers.
 func (f *Feed) known(q protocol.Quantity, now time.Time) map[time.Time]hour {
 	out := make(map[time.Time]hour)
 	if v, ok := f.Fixed[q]; ok {

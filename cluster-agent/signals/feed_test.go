@@ -217,15 +217,15 @@ func TestFailuresAreTold(t *testing.T) {
 	}{
 		{"401", func(s *service) { s.before = answer(401) }, "http-401", "check the key", shutWait / 2},
 		{"403", func(s *service) { s.before = answer(403) }, "http-403", "check the key", shutWait / 2},
-		{"429 with Retry-After", func(s *service) { s.before = answer(429, "Retry-After", "777") }, "http-429", "when it allows", 777 * time.Second},
+		{"429 with Retry-After", func(s *service) { s.before = answer(429, "Retry-After", "777") }, "http-429", "when the service allows", 777 * time.Second},
 		{"429 until a date", func(s *service) {
 			s.before = answer(429, "Retry-After", noon.Add(2*time.Hour).Format(http.TimeFormat))
-		}, "http-429", "when it allows", 2 * time.Hour},
-		{"500", func(s *service) { s.before = answer(500) }, "http-500", "asked again later", firstWait / 2},
+		}, "http-429", "when the service allows", 2 * time.Hour},
+		{"500", func(s *service) { s.before = answer(500) }, "http-500", "retried", firstWait / 2},
 		{"slow", func(s *service) {
 			s.before = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 		}, "timeout", "no answer within", firstWait / 2},
-		{"truncated", func(s *service) { s.breaks = true }, "unreadable", "breaks off", firstWait / 2},
+		{"truncated", func(s *service) { s.breaks = true }, "unreadable", "answer is incomplete", firstWait / 2},
 		{"cut short without a word", func(s *service) {
 			s.change = func(b string) string { return b[:len(b)*2/3] + "\x00" }
 		}, "unreadable", "", firstWait / 2},

@@ -5,33 +5,31 @@ import (
 	"time"
 )
 
-// Life-cycle grams of CO2-equivalent per kWh of electricity: medians of IPCC AR5
-// (2014), working group III, annex III, table A.III.2. It has none for oil and
-// for what nobody names, for which the 650 and 700 that Electricity Maps uses
-// stand. Lignite is taken as coal, of which table A.III.2 makes no kinds.
+// Life-cycle grams of CO2-equivalent per kWh of electricity: medians of IPCC AR5 (2014), working group III, annex
+// III, table A.III.2. The table has no values for oil and for unnamed fuels; for these we use 650 and 700, as
+// Electricity Maps does. Lignite counts as coal, of which table A.III.2 has one kind only.
 const (
 	coal, gas, oil, unnamed     = 820, 490, 650, 700
 	biomass, geothermal, hydro  = 230, 38, 24
 	nuclear, solar, wind, ocean = 12, 45, 11, 17
 )
 
-// A share is what one kind of plant made from one instant to another.
+// A share is the generation of one plant type over a period.
 type share struct {
 	from, to time.Time
-	made     float64 // mean power, in any unit that is the same for all
+	made     float64 // mean power, in any unit common to all shares
 	factor   float64 // g/kWh
 }
 
-// nearly is the least part of the median hour's energy that an hour must have to
-// be believed: now and then a large kind of plant is missing for a while.
+// nearly is the smallest fraction of the median hour's energy that an hour must have to be used: services
+// temporarily omit large plant types, which would distort the mix.
 const nearly = 0.55
 
-// month is the longest that a plant is said to make the same.
+// month is the longest period of one value; longer ones are ignored.
 const month = 31 * 24 * time.Hour
 
-// intensity returns grams per kWh, hour by hour, of all that was made in it.
-// Storage must not be among the shares. What is negative, as of plants that draw
-// more than they make, counts as nothing.
+// intensity returns the mean of emission factors weighted by generation, in grams per kWh, by hour. Storage must
+// not be among the shares. Negative power (plants that consume more than they generate) counts as zero.
 func intensity(shares []share) []Span {
 	type sum struct{ made, grams, seconds float64 }
 	hours := make(map[time.Time]sum)
@@ -62,7 +60,7 @@ func intensity(shares []share) []Span {
 	least := nearly * made[len(made)/2]
 	var out []Span
 	for h, x := range hours {
-		// An hour that is not over has its part of the energy.
+		// Scale the threshold of the current hour by the part of it that has data.
 		if x.made > 0 && x.made*3600 >= least*x.seconds {
 			out = append(out, Span{From: h, To: h.Add(time.Hour), Value: x.grams / x.made})
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// openMeteo is api.open-meteo.com: wet-bulb temperature at a place, by the hour,
-// past and forecast, from which PUE follows by the site's own curve.
+// openMeteo reads api.open-meteo.com: hourly wet-bulb temperature at coordinates, past and forecast, from which the
+// site's cooling model computes PUE.
 type openMeteo struct{ Config }
 
 func (s openMeteo) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
@@ -26,21 +26,21 @@ func (s openMeteo) read(ctx context.Context, d *door, from, _ time.Time) ([]Span
 	return decodeOpenMeteo(s.cooling(), d.now(), body)
 }
 
-// Cooling is PUE by the wet-bulb temperature T in degrees Celsius:
-// Base + PerDegree x max(0, T - Free).
+// Cooling models PUE by the wet-bulb temperature T in degrees Celsius: Base + PerDegree x max(0, T - Free).
 type Cooling struct {
 	Base      float64 `yaml:"base"`
 	PerDegree float64 `yaml:"per_degree"`
 	Free      float64 `yaml:"free"`
 }
 
-// usualCooling is a water-cooled building with free cooling below 2 degrees: the
-// linear part of the model that comes with the weather of the recorded days.
+// usualCooling is a water-cooled building with free cooling below 2 degrees: the linear part of the model that
+// comes with the weather data of the recorded days.
 var usualCooling = Cooling{Base: 1.06, PerDegree: 0.008, Free: 2}
 
 // pue returns PUE at a wet-bulb temperature.
 func (c Cooling) pue(t float64) float64 { return c.Base + c.PerDegree*math.Max(0, t-c.Free) }
 
+// decodeOpenMeteo computes PUE from the temperatures of an answer; hours after now are forecasts.
 func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 	var p struct {
 		Offset *int `json:"utc_offset_seconds"`
@@ -72,14 +72,14 @@ func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 	var spans []Span
 	for i, v := range p.Hourly.Wet {
 		if v == nil {
-			continue // beyond what is known
+			continue // beyond the forecast's horizon
 		}
 		if *v < -60 || *v > 45 {
-			return nil, fmt.Errorf("a wet-bulb temperature of %g °C", float64(*v))
+			return nil, fmt.Errorf("wet-bulb temperature %g °C: want -60..45", float64(*v))
 		}
 		at, err := time.Parse("2006-01-02T15:04", p.Hourly.Time[i])
 		if err != nil {
-			return nil, fmt.Errorf("time %.20q: want an hour of GMT, as 2026-11-21T18:00", p.Hourly.Time[i])
+			return nil, fmt.Errorf("time %.20q: want an hour in GMT, such as 2026-11-21T18:00", p.Hourly.Time[i])
 		}
 		spans = append(spans, Span{From: at, To: at.Add(time.Hour), Value: c.pue(float64(*v)), Guess: at.After(now)})
 	}

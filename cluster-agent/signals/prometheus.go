@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// promQuery is a Prometheus server: the one series of a query, by steps of five
-// minutes. It has no unit, so the configuration tells it.
+// promQuery reads a Prometheus server: a query with a single series, in steps of five minutes. The configuration
+// states its unit.
 type promQuery struct{ Config }
 
 const prometheusStep = 5 * time.Minute
@@ -32,8 +32,8 @@ func (s promQuery) read(ctx context.Context, d *door, from, _ time.Time) ([]Span
 	return s.converted(spans), err
 }
 
-// noValue is what a query says that divides by nothing. It tells nothing of its five
-// minutes; refused, it would keep all others out for as long as it is asked about.
+// noValue are the results of a division by zero in a query. Such samples are skipped: as errors they would block
+// all other samples of the period.
 var noValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
 
 func decodePrometheus(body []byte) ([]Span, error) {
@@ -58,7 +58,7 @@ func decodePrometheus(body []byte) ([]Span, error) {
 	case p.Data.Type != "matrix":
 		return nil, unlike("resultType", p.Data.Type, "matrix")
 	case len(p.Data.Result) > 1:
-		return nil, fmt.Errorf("the query has %d series: write one that has a single one, with avg or sum", len(p.Data.Result))
+		return nil, fmt.Errorf("the query has %d series: aggregate them into one, with avg or sum", len(p.Data.Result))
 	case len(p.Data.Result) == 0:
 		return nil, nil
 	case p.Data.Result[0].Values == nil:
@@ -77,7 +77,7 @@ func decodePrometheus(body []byte) ([]Span, error) {
 			return nil, err
 		}
 		if at < 0 || at > 1e11 {
-			return nil, fmt.Errorf("a sample of second %g", float64(at))
+			return nil, fmt.Errorf("sample time %g s is out of range", float64(at))
 		}
 		t := time.UnixMilli(int64(float64(at) * 1000)).UTC()
 		spans = append(spans, Span{From: t, To: t.Add(prometheusStep), Value: float64(v)})

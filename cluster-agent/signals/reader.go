@@ -18,52 +18,55 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// How far a source is asked about, and how it is asked again.
+// Periods that are read and kept, and the backoff.
 const (
-	back      = 8 * 24 * time.Hour  // for forecasts of our own, which look a week back
-	keeps     = 90 * 24 * time.Hour // as the agent does: the longest job is billed in its end
-	forth     = 4 * 24 * time.Hour
-	most      = 14 * 24 * time.Hour // ahead, of tariffs
-	overlap   = 6 * time.Hour       // late corrections
+	back      = 8 * 24 * time.Hour  // history that the agent's own forecasts need: they look back a week
+	keeps     = 90 * 24 * time.Hour // as long as the agent keeps it: the longest job is billed at its end
+	forth     = 4 * 24 * time.Hour  // future that is requested
+	most      = 14 * 24 * time.Hour // future that is kept, for tariffs
+	overlap   = 6 * time.Hour       // re-read before the last fact, for late corrections
 	firstWait = 30 * time.Second
 	mostWait  = time.Hour
-	shutWait  = 15 * time.Minute // after a refused key
+	shutWait  = 15 * time.Minute // after status 401 or 403
 )
 
-// A Reader keeps what one source tells. Its methods may be called from several
-// goroutines; Read by one at a time.
+// A Reader polls one source and keeps its values. Its methods may be called from several goroutines, Read by one at
+// a time.
 type Reader struct {
 	cfg   Config
 	what  protocol.Quantity
 	src   source
 	door  *door
 	every time.Duration
-	file  string    // "": nothing is kept
-	keys  [2]string // that src asks with: key and password
+	file  string    // cache; "": none
+	keys  [2]string // key and password that src uses
 	now   func() time.Time
-	luck  func() float64 // 0..1
+	luck  func() float64 // uniform in [0, 1), for jitter
 
+	// mu guards the fields below.
 	mu       sync.Mutex
 	spans    []Span
-	read     time.Time // when it last answered
-	next     time.Time
+	read     time.Time // last successful reading
+	next     time.Time // next reading
 	err      error
-	failures map[string]int // by Why
-	row      int            // failures since it last answered
+	failures map[string]int // by kind: see Why
+	row      int            // consecutive failures
 }
 
-// NewReader returns a reader of an opened configuration, which keeps what it read
-// in a folder if one is given.
+// NewReader returns a reader for an opened configuration. If folder is not empty, the reader caches its values
+// there.
 func NewReader(c Config, folder string) *Reader {
 	k := kinds[c.From]
 	r := &Reader{cfg: c, what: quantities[c.Tells], every: k.every, now: time.Now, luck: rand.Float64, err: errNone, failures: make(map[string]int)}
 	if d, err := time.ParseDuration(c.Every); err == nil {
 		r.every = d
 	}
-	patient, _ := time.ParseDuration(c.Timeout) // Open has looked at it
+	patient, _ := time.ParseDuration(c.Timeout) // Open has validated it
 	r.door = newDoor(patient, func() time.Time { return r.now() })
 	r.holds(c)
 	if folder != "" {
+		// The file name contains a hash of everything that changes the meaning of values, so that a changed
+		// configuration does not read old ones. Secrets are not part of it.
 		h := fnv.New64a()
 		fmt.Fprint(h, c.Tells, "|", c.From, "|", c.Zone, "|", c.Market, "|", c.URL, "|", c.File, "|", c.Query, "|", c.Column, "|", c.Unit, "|", c.Currency, "|", c.Rate, "|", c.cooling())
 		if c.Latitude != nil && c.Longitude != nil {
@@ -78,15 +81,15 @@ func NewReader(c Config, folder string) *Reader {
 	return r
 }
 
-// holds has the source ask with the keys of a configuration. They are never shown, nor
-// are those of before.
+// holds creates the source with the secrets of a configuration. Current and previous secrets are removed from
+// errors.
 func (r *Reader) holds(c Config) {
 	r.door.secrets = append(r.keys[:], c.key, c.password)
 	r.src, r.keys = kinds[c.From].make(c), [2]string{c.key, c.password}
 }
 
-// renew takes up keys that changed in their files, as those of a Secret that is mounted
-// do. While a file cannot be read the keys of before serve.
+// renew re-reads secrets from their files, which change when a mounted Kubernetes Secret is rotated. While a file
+// cannot be read, the previous secrets stay in use.
 func (r *Reader) renew() {
 	c := r.cfg
 	if err := c.secrets(); err == nil && r.keys != [2]string{c.key, c.password} {
@@ -94,7 +97,7 @@ func (r *Reader) renew() {
 	}
 }
 
-// Name tells one source from another, for people and metrics.
+// Name identifies a source in logs and metrics.
 func (r *Reader) Name() string {
 	if r.cfg.Zone != "" {
 		return r.cfg.From + "/" + r.cfg.Zone
@@ -102,17 +105,17 @@ func (r *Reader) Name() string {
 	return r.cfg.From
 }
 
-// What is the quantity that the source tells.
+// What returns the quantity that the source provides.
 func (r *Reader) What() protocol.Quantity { return r.what }
 
-// Due is when the source wants to be read next; the zero time is at once.
+// Due returns when the source is to be read next; the zero time means at once.
 func (r *Reader) Due() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.next
 }
 
-// Read asks the source, whenever it is called. What it had stays if that fails.
+// Read reads the source, whether it is due or not. If that fails, earlier values stay.
 func (r *Reader) Read(ctx context.Context) error {
 	r.renew()
 	now := r.now().UTC()
@@ -143,13 +146,13 @@ func (r *Reader) Read(ctx context.Context) error {
 	return nil
 }
 
-// oldest is the first hour of so long. Hours go as a whole: what is left of one would
-// be told as all of it.
+// oldest returns the first whole hour of a period that ends now. Hours are cut as a whole: the rest of a cut one
+// would be averaged as if it were the hour.
 func oldest(now time.Time, long time.Duration) time.Time {
 	return now.UTC().Add(-long).Truncate(time.Hour)
 }
 
-// told returns the end of the last fact.
+// told returns the end of the last fact, at most now.
 func (r *Reader) told() (t time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,9 +168,8 @@ func (r *Reader) told() (t time.Time) {
 	return t
 }
 
-// wait is how long to leave a source alone that failed: twice as long each time,
-// and somewhere between half and all of that, so that sites do not come at once.
-// What it asks for itself is kept to.
+// wait returns the backoff after a failure: doubled with each consecutive one up to mostWait, with random jitter of
+// up to half so that sites do not retry in step. It is at least the service's Retry-After.
 func (r *Reader) wait(err error) time.Duration {
 	d := mostWait
 	if r.row < 8 {
@@ -181,9 +183,8 @@ func (r *Reader) wait(err error) time.Duration {
 	return max(d, x.after)
 }
 
-// merge returns what is known when news have come. Old forecasts of what news tell
-// of are dropped, and old facts of a time of which news have others; and so is what
-// is over.
+// merge returns old values with news applied. News replace old forecasts from their begin on, and old facts of the
+// times for which they have facts. Values before oldest are dropped. News must not be empty.
 func merge(old, news []Span, oldest time.Time) []Span {
 	var out []Span
 	begins, rest := news[0].From, news
@@ -200,7 +201,8 @@ func merge(old, news []Span, oldest time.Time) []Span {
 	return out[max(0, len(out)-mostSpans):]
 }
 
-// thin makes one span of each hour before an instant: nobody asks for its parts.
+// thin merges the values of each hour before an instant into one: only forecasts of the last days need finer
+// values.
 func thin(spans []Span, before time.Time) []Span {
 	n := 0
 	for n < len(spans) && spans[n].From.Before(before) {
@@ -213,13 +215,13 @@ func thin(spans []Span, before time.Time) []Span {
 	return mend(out)
 }
 
-// kept is the file of a reader.
+// kept is the format of the cache.
 type kept struct {
 	Read  time.Time `json:"read"`
 	Spans []Span    `json:"spans"`
 }
 
-// keep writes down what was read; that this may fail harms nobody.
+// keep writes the cache. Failures are ignored: the cache only saves requests after a restart.
 func (r *Reader) keep() {
 	if r.file == "" {
 		return
@@ -233,8 +235,8 @@ func (r *Reader) keep() {
 	}
 }
 
-// recall reads what was kept, if it makes sense. A source that was read a moment
-// ago is not asked again because we were begun anew.
+// recall reads the cache if it is valid. It keeps the polling interval over a restart, so that restarts do not add
+// requests.
 func (r *Reader) recall() {
 	text, err := readFile(r.file)
 	var k kept
@@ -249,7 +251,7 @@ func (r *Reader) recall() {
 	}
 }
 
-// Why names the kind of a failure, for metrics.
+// Why returns the kind of a failure, as a metric label.
 func Why(err error) string {
 	var r refusal
 	var u unreached

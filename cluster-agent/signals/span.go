@@ -10,22 +10,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Span is a value that holds from one instant to another: dollars per MWh,
-// grams of CO2-equivalent per kWh, or PUE.
+// A Span is a value with its period: dollars per MWh, grams of CO2-equivalent per kWh, or PUE.
 type Span struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 	Value float64   `json:"value"`
-	Guess bool      `json:"guess,omitempty"` // the source's own forecast, and not what was or was sold
+	Guess bool      `json:"guess,omitempty"` // the source's own forecast, neither measured nor sold
 }
 
-// bound is what a quantity can be, in the unit of a Span. What lies beyond is
-// taken for another unit. Texas sold at 9,000 dollars per MWh, and lignite emits
-// about 1,100 grams per kWh.
+// bound is the plausible range of a quantity, in the unit of a Span; a value outside probably has another unit.
+// ERCOT's price cap was 9,000 dollars per MWh, and lignite emits about 1,100 grams per kWh.
 type bound struct {
 	least, most float64
 	unit        string
-	scale       float64 // protocol units in one of ours
+	scale       float64 // protocol units in one unit of a Span
 }
 
 var bounds = map[protocol.Quantity]bound{
@@ -34,14 +32,14 @@ var bounds = map[protocol.Quantity]bound{
 	protocol.GridPUE:    {1, 5, "", 1000},
 }
 
-// Bounds of what is kept of one source.
-const (
-	mostSpans = 50_000 // 8 days of five minutes, and then some
+// Limits of the values that are kept of one source.
+const ( // more than 8 days of five-minute values
+	mostSpans = 50_000 // period of one value
 	longest   = 366 * 24 * time.Hour
 )
 
-// sound returns what spans tell of a time, in order and in pieces of an hour at
-// most, or says what is wrong with any of them.
+// sound validates spans, cuts them to [from, to) and splits them at full hours. It returns them in order, or the
+// first fault.
 func sound(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error) {
 	if len(spans) > mostSpans {
 		return nil, fmt.Errorf("%d values: want at most %d", len(spans), mostSpans)
@@ -51,9 +49,9 @@ func sound(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error
 	for _, s := range spans {
 		switch {
 		case math.IsNaN(s.Value) || s.Value < b.least || s.Value > b.most:
-			return nil, fmt.Errorf("%s %g %s of %s is beyond %g..%g: is it in another unit?", q, s.Value, b.unit, s.From.UTC().Format(time.RFC3339), b.least, b.most)
+			return nil, fmt.Errorf("%s %g %s at %s is outside %g..%g: check the unit", q, s.Value, b.unit, s.From.UTC().Format(time.RFC3339), b.least, b.most)
 		case !s.To.After(s.From) || s.To.Sub(s.From) > longest:
-			return nil, fmt.Errorf("a value from %s to %s: want it to hold for a while", s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339))
+			return nil, fmt.Errorf("a value from %s to %s: want an end after the start, within a year", s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339))
 		}
 		s.From, s.To = s.From.UTC(), s.To.UTC()
 		if s.From.Before(from) {
@@ -71,17 +69,17 @@ func sound(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error
 			s.From = piece.To
 		}
 		if len(out) > mostSpans {
-			return nil, fmt.Errorf("over %d values of the last days and the next", mostSpans)
+			return nil, fmt.Errorf("over %d values in the period that is read", mostSpans)
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("nothing of the last days or the next: is the place right, and does it still tell?")
+		return nil, fmt.Errorf("no values in the period that is read: check the zone, and whether the service still publishes it")
 	}
 	return mend(out), nil
 }
 
-// mend puts spans in order, and ends each where the next begins. Of two that begin
-// at once the later one in the list counts, but a fact before a guess.
+// mend sorts spans and removes overlaps: each ends where the next begins. Of two with the same begin the later one
+// in the list wins, but a fact wins over a forecast.
 func mend(spans []Span) []Span {
 	out := slices.Clone(spans)
 	rank := func(s Span) int {
@@ -111,14 +109,14 @@ func mend(spans []Span) []Span {
 	return out[:n]
 }
 
-// An hour is the value of one hour.
+// An hour is the value of one hour; guess marks a forecast.
 type hour struct {
 	value float64
 	guess bool
 }
 
-// hourly returns the mean of each hour that spans tell of, over the part of it
-// that they tell: of facts, where there are any.
+// hourly returns the time-weighted mean of each hour, over the part of the hour that spans cover. An hour with any
+// fact uses facts only.
 func hourly(spans []Span) map[time.Time]hour {
 	type sum struct{ value, width float64 }
 	facts, guesses := make(map[time.Time]sum), make(map[time.Time]sum)
@@ -148,7 +146,7 @@ func hourly(spans []Span) map[time.Time]hour {
 	return out
 }
 
-// point returns an hour's value as the protocol has it.
+// point returns an hour's value in the protocol's unit.
 func point(q protocol.Quantity, at time.Time, value float64) protocol.Point {
 	return protocol.Point{At: protocol.At(at), Value: int64(math.Round(value * bounds[q].scale))}
 }

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// A Status is how a source stands.
+// A Status describes the state of a source.
 type Status struct {
 	Source   string    `json:"source"`
 	Tells    string    `json:"tells"`
 	Unit     string    `json:"unit,omitempty"`
-	Value    *float64  `json:"value"` // of this hour, or else the last fact; null: none
+	Value    *float64  `json:"value"` // of this hour, else the last fact; null: none
 	Of       time.Time `json:"of"`    // the hour of Value
 	Guess    bool      `json:"guess,omitempty"`
-	Age      float64   `json:"age_seconds"`     // since what is known as a fact ended; 0: this hour is
-	Horizon  float64   `json:"horizon_seconds"` // for how long from now it tells anything
-	Hours    int       `json:"hours"`           // that are known
-	Read     time.Time `json:"read"`            // when it last answered
-	Stale    bool      `json:"stale"`           // it has told no fact for longer than three readings, and an hour
-	Failures int       `json:"failures"`        // since the process began
-	Error    string    `json:"error,omitempty"` // of the last reading
+	Age      float64   `json:"age_seconds"`     // time since the last hour that is known as a fact; 0: the current hour is known
+	Horizon  float64   `json:"horizon_seconds"` // time from now until the end of the last known hour
+	Hours    int       `json:"hours"`           // number of known hours
+	Read     time.Time `json:"read"`            // last successful reading
+	Stale    bool      `json:"stale"`           // no fact for longer than three polling intervals and an hour
+	Failures int       `json:"failures"`        // since the process started
+	Error    string    `json:"error,omitempty"` // of the last reading, if it failed
 
-	Why map[string]int `json:"why,omitempty"` // failures, by Why
+	Why map[string]int `json:"why,omitempty"` // failures by kind: see Why
 }
 
-// Status returns how all sources stand, in the order in which they are believed.
+// Status returns the state of all sources, in order of precedence.
 func (f *Feed) Status(now time.Time) []Status {
 	out := make([]Status, len(f.Readers))
 	for i, r := range f.Readers {
@@ -34,7 +34,7 @@ func (f *Feed) Status(now time.Time) []Status {
 	return out
 }
 
-// Status returns how the source stands at now.
+// Status returns the state of the source at now.
 func (r *Reader) Status(now time.Time) Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// A token is what a service gives who logs in, for a while; "" is none.
+// A token is a credential that a login returns; it expires. "" means none.
 type token string
 
-// use asks with the token of before, and logs in when there is none or it is over,
-// as one of the given statuses says. A fresh one that is refused is not asked for
-// again.
+// use calls ask with the stored token. It logs in first if there is none, and once more if the answer has one of
+// the statuses over, which mean that the token expired. A fresh token that is refused is an error.
 func (t *token) use(login func() ([]byte, error), field string, ask func(bearer string) ([]byte, error), over ...int) ([]byte, error) {
 	for fresh := false; ; {
 		if *t == "" {
@@ -37,7 +36,7 @@ func (t *token) use(login func() ([]byte, error), field string, ask func(bearer 
 	}
 }
 
-// tokenIn returns the token that stands in a field of an answer.
+// tokenIn returns the token in a field of a login's answer.
 func tokenIn(body []byte, field string) (t token, err error) {
 	var all map[string]json.RawMessage
 	if err := parse(body, &all); err != nil {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ukIntensity is api.carbonintensity.org.uk: mean intensity of Great Britain's
-// generation by half hours, in gCO2/kWh, measured and forecast 48 hours ahead.
+// ukIntensity reads api.carbonintensity.org.uk: mean intensity of Great Britain's generation by half hours, in
+// gCO2/kWh, measured and forecast 48 hours ahead.
 type ukIntensity struct{ Config }
 
 func (s ukIntensity) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
 	const form = "2006-01-02T15:04Z"
 	var all []Span
-	for from.Before(to) { // 14 days at most in one answer; the forecast ends by itself
+	for from.Before(to) { // the service limits an answer to 14 days; past its forecast it returns nothing
 		end := from.Add(7 * 24 * time.Hour)
 		if end.After(to) {
 			end = to
@@ -32,6 +32,7 @@ func (s ukIntensity) read(ctx context.Context, d *door, from, to time.Time) ([]S
 	return all, nil
 }
 
+// decodeUKIntensity prefers the measured value of a half hour; without one it returns the forecast.
 func decodeUKIntensity(body []byte) ([]Span, error) {
 	var p struct {
 		Data []struct {

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// wattTime is api.watttime.org, version 3: what the plants emit that would follow
-// one more load (marginal, co2_moer), in pounds per MWh. A token is good for half
-// an hour.
+// wattTime reads api.watttime.org, version 3: the marginal emission rate (co2_moer) in pounds per MWh. A login's
+// token is valid for half an hour.
 type wattTime struct {
 	Config
 	token *token // of the last login
 }
 
-// gramsPerPound, and so g/kWh of 1000 lb/MWh.
+// gramsPerPound is also g/kWh of 1000 lb/MWh.
 const gramsPerPound = 453.59237
 
 func (s wattTime) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
@@ -32,6 +31,7 @@ func (s wattTime) read(ctx context.Context, d *door, from, to time.Time) ([]Span
 	return append(all, ahead...), err
 }
 
+// ask sends a request with a valid token and logs in if necessary.
 func (s wattTime) ask(ctx context.Context, d *door, address string, query url.Values, guess bool) ([]Span, error) {
 	body, err := s.token.use(func() ([]byte, error) {
 		return d.get(ctx, s.base("https://api.watttime.org")+"/login", nil,
@@ -45,6 +45,7 @@ func (s wattTime) ask(ctx context.Context, d *door, address string, query url.Va
 	return decodeWattTime(s.Zone, guess, body)
 }
 
+// decodeWattTime parses an answer and checks region, signal and unit.
 func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 	var p struct {
 		Data []struct {
