@@ -7,4 +7,5 @@ import (
 	"syscall"
 )
 
+// apart starts a command in its own session, so that a signal to the agent's process group does not reach it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -10,51 +10,50 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A CapsConfig is how a site's power limits are kept.
+// A CapsConfig says how power limits are controlled.
 type CapsConfig struct {
-	Ceiling protocol.Milliwatts // of all devices together; 0: none
-	Every   time.Duration       // least time between two changes of one device; default 1 s
-	File    string              // where changed limits are noted, for who comes after a crash
-	Raise   bool                // a limit may be set above a device's own, up to its default
+	Ceiling protocol.Milliwatts // of all devices of this machine together; 0: none
+	Every   time.Duration       // minimum time between two changes of one device; default 1 s
+	File    string              // where changed limits are recorded, for recovery after a crash; "": nowhere
+	Raise   bool                // whether a limit may exceed the device's own one, up to its default
 }
 
-// Caps sets the power limits of a machine's devices: to what the jobs on them were
-// awarded, and below a common ceiling; and holds clocks where a job asks for that.
-// Make it with [NewCaps], and Restore when done. It is for one goroutine.
+// Caps controls the power limits of a machine's devices: it sets the caps awarded to their jobs, keeps the sum
+// below a common ceiling, and locks clocks where a job's cap requires that. Create it with [NewCaps] and call
+// Restore at the end. It is not safe for concurrent use.
 type Caps struct {
 	cfg     CapsConfig
-	part    protocol.Milliwatts // of a ceiling of several machines; 0: none
+	part    protocol.Milliwatts // share of a ceiling of several machines; 0: none
 	devices []*capped
 	notes   notes
 }
 
-// A capped device is one whose limit is kept.
+// A capped device is one whose limit Caps controls.
 type capped struct {
 	dev     Device
 	limits  Limits
-	own     protocol.Milliwatts // what others set it to: nobody's job has more
-	want    protocol.Milliwatts // of its job; 0: no cap
+	own     protocol.Milliwatts // set by the operator; jobs get at most that, unless Raise
+	want    protocol.Milliwatts // cap of its job; 0: no cap
 	changed time.Time
-	blocked error // why its limit cannot be set; it is not tried again
-	unread  bool  // because it could not be read; it is tried again once it can
+	blocked error // why its limit cannot be set; not retried until Refresh clears it
+	unread  bool  // blocked by a failed read; Refresh clears it after a successful one
 
-	clock, wantClock int // MHz; 0: as the device likes; -1: not known
+	clock, wantClock int // MHz; 0: not locked; -1: unknown
 	clocked          time.Time
-	unclocked        error // why its clock cannot be held; it is not tried again
+	unclocked        error // why its clock cannot be locked; not retried
 }
 
-// NewCaps reads the devices' limits and puts back what a former agent left lowered.
-// What is found then is a device's own limit, which its operator chose; where nothing
-// can tell what a former agent did, it is the driver's default.
-// Devices whose limits cannot be read are left alone; the error names them, and
-// the caps of the others can be used all the same.
+// NewCaps reads the devices' limits and restores those that a previous agent left changed. The limit found then is
+// the device's own, chosen by its operator; if the record of the previous agent is missing or unreadable, it is the
+// driver's default. Devices whose limits cannot be read are not controlled; the error names them, and the returned
+// Caps controls the others.
 func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 	if cfg.Every == 0 {
 		cfg.Every = time.Second
 	}
 	c := &Caps{cfg: cfg}
 	var errs []error
-	told := false // of what a former agent did
+	told := false // whether the record of a previous agent could be read
 	if cfg.File != "" {
 		var err error
 		c.notes, err = readNotes(cfg.File)
@@ -79,10 +78,9 @@ func NewCaps(devices []Device, cfg CapsConfig) (*Caps, error) {
 	return c, errors.Join(errs...)
 }
 
-// Want notes what a device's job was awarded: a limit, or 0 for none. It is set
-// by the next Apply. A limit that the device does not allow is brought into its
-// bounds; a job under a higher limit than awarded is only faster. None is set above
-// the device's own.
+// Want records the cap of a device's job, or 0 for none; the next Apply sets it. A cap outside the device's limits
+// is clamped: a higher limit than awarded only makes the job faster. Unless Raise is set, no limit exceeds the
+// device's own.
 func (c *Caps) Want(uuid string, limit protocol.Milliwatts) error {
 	d, err := c.device(uuid)
 	if err != nil {
@@ -92,8 +90,7 @@ func (c *Caps) Want(uuid string, limit protocol.Milliwatts) error {
 	return d.blocked
 }
 
-// WantClock notes at which clock in MHz a device's job is to be held, or 0 for
-// none. It is set by the next Apply.
+// WantClock records the clock in MHz to which a device is to be locked, or 0 for none; the next Apply locks it.
 func (c *Caps) WantClock(uuid string, mhz int) error {
 	d, err := c.device(uuid)
 	if err != nil {
@@ -109,14 +106,14 @@ func (c *Caps) device(uuid string) (*capped, error) {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("nvml: no device %q whose limit can be set", uuid)
+	return nil, fmt.Errorf("nvml: no controlled device has the UUID %q", uuid)
 }
 
-// SetPart sets what these devices have of a ceiling that is shared with other machines,
-// beside their own; 0 is no such ceiling. The next Apply keeps both.
+// SetPart sets this machine's share of a ceiling that several machines share; 0 means that there is none. The next
+// Apply keeps both this and the machine's own ceiling.
 func (c *Caps) SetPart(part protocol.Milliwatts) { c.part = part }
 
-// ceiling is the lower of the two; 0: there is none.
+// ceiling returns the lower of the two ceilings; 0: there is none.
 func (c *Caps) ceiling() protocol.Milliwatts {
 	if c.part == 0 || c.cfg.Ceiling == 0 {
 		return max(c.part, c.cfg.Ceiling)
@@ -124,10 +121,10 @@ func (c *Caps) ceiling() protocol.Milliwatts {
 	return min(c.part, c.cfg.Ceiling)
 }
 
-// Len returns how many devices' limits are kept.
+// Len returns the number of controlled devices.
 func (c *Caps) Len() int { return len(c.devices) }
 
-// Total returns what the limits of all devices allow now, together.
+// Total returns the sum of the limits that are set now.
 func (c *Caps) Total() (sum protocol.Milliwatts) {
 	for _, d := range c.devices {
 		sum += d.limits.Now
@@ -135,8 +132,8 @@ func (c *Caps) Total() (sum protocol.Milliwatts) {
 	return sum
 }
 
-// Wants returns the least that all limits together can be, and the most that
-// they would be without a ceiling of several machines.
+// Wants returns the lowest possible sum of all limits, and the sum that they would have without a ceiling of
+// several machines.
 func (c *Caps) Wants() (w power.Want) {
 	for _, d := range c.devices {
 		x := c.asks(d)
@@ -148,11 +145,10 @@ func (c *Caps) Wants() (w power.Want) {
 	return w
 }
 
-// Refresh reads again what is set: others set limits too, and a guard that
-// thought its agent dead has put them back. The next Apply sets what is wanted. Where
-// nothing was changed by us, what others set is the device's own limit from then on. A
-// device that cannot be read is named once, and kept again when it can: it may have
-// been reset.
+// Refresh reads the devices' limits anew, because others set limits too, and a guard that took this agent for dead
+// restores them. The next Apply sets what is wanted. On a device with no change of ours, a changed limit becomes
+// the device's own. A device that cannot be read is reported once and is controlled again after a successful read:
+// it may have been reset.
 func (c *Caps) Refresh() error {
 	var errs []error
 	for _, d := range c.devices {
@@ -179,8 +175,8 @@ func (c *Caps) Refresh() error {
 	return errors.Join(append(errs, c.reread())...)
 }
 
-// reread takes in what a guard struck out of the notes, because it put it back. What is
-// not back is noted again: who came after us would take it for its operator's.
+// reread reloads the record, from which a guard removes what it restored. A limit that is still changed is recorded
+// again: otherwise a later agent would take it for the operator's.
 func (c *Caps) reread() error {
 	if c.cfg.File == "" || c.notes.empty() {
 		return nil
@@ -200,15 +196,13 @@ func (c *Caps) reread() error {
 	return errors.Join(errs...)
 }
 
-// Apply sets what has changed, and returns when to come again: a device's limit
-// is changed once in Every. Limits that go down are set before others go up, so
-// the ceiling holds at every instant. A device that may not be set, or is lost, is
-// named once and left alone from then on, or until [Caps.Refresh] finds it again. The
-// time is zero if nothing waits.
+// Apply sets changed limits and returns when to call it again; a device's limit changes at most once in Every.
+// Lower limits are set before higher ones, so the ceiling holds at every instant. A device that cannot be set is
+// reported once and not retried until [Caps.Refresh] clears the fault. The time is zero if no change is pending.
 func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 	targets, err := c.targets()
 	errs := []error{err}
-	short := false // something that should go down did not yet
+	short := false // a reduction is still pending
 	for _, up := range []bool{false, true} {
 		for i, d := range c.devices {
 			target := targets[i]
@@ -238,14 +232,14 @@ func (c *Caps) Apply(now time.Time) (again time.Time, err error) {
 	return again, errors.Join(append(errs, err)...)
 }
 
-// due returns when a device may be changed again that was changed at an instant, and
-// whether that is to be waited for. A clock that was set back makes none wait.
+// due returns when a device may be changed again, and whether that is in the future. If the wall clock was set
+// back, the change is not delayed.
 func (c *Caps) due(changed, now time.Time) (time.Time, bool) {
 	due := changed.Add(c.cfg.Every)
 	return due, !changed.IsZero() && !now.Before(changed) && now.Before(due)
 }
 
-// applyClocks holds and lets go clocks, each device's once in Every.
+// applyClocks locks and unlocks clocks, each device's at most once in Every.
 func (c *Caps) applyClocks(now time.Time) (again time.Time, err error) {
 	var errs []error
 	for _, d := range c.devices {
@@ -267,8 +261,8 @@ func (c *Caps) applyClocks(now time.Time) (again time.Time, err error) {
 	return again, errors.Join(errs...)
 }
 
-// hold holds a device's clock, or lets it go with 0. What is held is noted
-// before, and struck out after it was let go.
+// hold locks a device's clock, or unlocks it with 0. A lock is recorded before it is set, and the record is removed
+// after the unlock, so that a crash in between is repaired.
 func (c *Caps) hold(d *capped, mhz int) error {
 	if mhz == 0 {
 		if err := d.dev.UnlockClocks(); err != nil {
@@ -281,7 +275,7 @@ func (c *Caps) hold(d *capped, mhz int) error {
 		return err
 	}
 	if err := d.dev.LockClocks(mhz, mhz); err != nil {
-		if d.clock == 0 { // nothing is held
+		if d.clock == 0 { // the clock is not locked
 			err = errors.Join(err, c.notes.strikeClock(c.cfg.File, d.dev.UUID()))
 		}
 		return err
@@ -290,7 +284,8 @@ func (c *Caps) hold(d *capped, mhz int) error {
 	return nil
 }
 
-// targets returns the limit of each device.
+// targets returns the limit to set for each device. The error says that even the lowest limits exceed the ceiling;
+// the lowest limits are returned then.
 func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	wants := make([]power.Want, len(c.devices))
 	ceiling, most := c.ceiling(), protocol.Milliwatts(0)
@@ -303,14 +298,14 @@ func (c *Caps) targets() ([]protocol.Milliwatts, error) {
 	}
 	limits, ok := power.Share(ceiling, wants)
 	if !ok {
-		return limits, fmt.Errorf("nvml: the lowest limits of all devices together are above the ceiling of %.0f W: raise it, or take devices out", float64(ceiling)/1000)
+		return limits, fmt.Errorf("nvml: the lowest limits of all devices together are above the ceiling of %.0f W: raise the ceiling or remove devices", float64(ceiling)/1000)
 	}
 	return limits, nil
 }
 
-// asks is what a device's limit may be.
+// asks returns the range within which a device's limit may be.
 func (c *Caps) asks(d *capped) power.Want {
-	if d.blocked != nil { // it draws what it is allowed to now
+	if d.blocked != nil { // its limit cannot change, so the others share the rest
 		return power.Want{Least: d.limits.Now, Most: d.limits.Now}
 	}
 	most := d.own
@@ -322,8 +317,8 @@ func (c *Caps) asks(d *capped) power.Want {
 	return power.Want{Least: d.limits.Least, Most: max(most, d.limits.Least)}
 }
 
-// set changes one limit. What is changed is noted before, and struck out after
-// the device's own is back.
+// set changes one limit. A change is recorded before it is set, and the record is removed after the device's own
+// limit is back, so that a crash in between is repaired.
 func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 	if limit != d.own {
 		if err := c.notes.limit(c.cfg.File, d.dev.UUID(), d.own); err != nil {
@@ -331,7 +326,7 @@ func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 		}
 	}
 	if err := d.dev.SetLimit(limit); err != nil {
-		if d.limits.Now == d.own { // nothing of ours is set, and others may set theirs
+		if d.limits.Now == d.own { // nothing of ours is set, and a later agent must not undo changes of others
 			err = errors.Join(err, c.notes.strikeLimit(c.cfg.File, d.dev.UUID()))
 		}
 		return err
@@ -343,8 +338,7 @@ func (c *Caps) set(d *capped, limit protocol.Milliwatts, now time.Time) error {
 	return nil
 }
 
-// Restore gives every device its own limit and its clocks back, whatever is
-// wanted.
+// Restore sets every device back to its own limit and unlocks its clocks.
 func (c *Caps) Restore() error {
 	var errs []error
 	for _, d := range c.devices {

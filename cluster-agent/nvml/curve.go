@@ -13,46 +13,43 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Curve is what one command took on one device under each power limit: a site's
-// own measurement, in place of what the power table assumes. Its JSON is
-// versioned by Schema.
+// A Curve is a measurement of one command on one device under several power limits. A site uses it in place of the
+// power table's assumptions. Its JSON is versioned by Schema.
 type Curve struct {
 	Schema  int       `json:"schema"` // 1
-	Device  string    `json:"device"` // as the driver names it
+	Device  string    `json:"device"` // the driver's product name
 	UUID    string    `json:"uuid"`
 	Driver  string    `json:"driver"`
-	Command []string  `json:"command"` // the same work every time
+	Command []string  `json:"command"` // the same work in every run
 	At      time.Time `json:"at"`
-	Idle    int64     `json:"idle_mw"` // of the device before the first run
+	Idle    int64     `json:"idle_mw"` // power of the device before the first run
 	Default int64     `json:"default_limit_mw"`
-	Points  []Point   `json:"points"` // the default limit first, then from the highest to the lowest
+	Points  []Point   `json:"points"` // the default limit first, then descending
 }
 
-// A Point is a median run under a limit, or with the clock held. The limit of
-// one with a clock is what it drew on average and a hundredth more, so that
-// rounding keeps below it: nothing else limits it.
+// A Point is the median run under a power limit or with a locked clock. The limit of a point with a clock is its
+// mean power plus one per cent, so that rounding stays below it.
 type Point struct {
 	Limit   int64   `json:"limit_mw"`
 	Clock   int     `json:"clock_mhz,omitempty"`
 	Seconds float64 `json:"seconds"`
-	Joules  float64 `json:"joules"` // by the device's own counter
+	Joules  float64 `json:"joules"` // from the device's energy counter
 	Runs    int     `json:"runs"`
 }
 
-// A Calibration says how to measure a Curve.
+// A Calibration configures the measurement of a Curve.
 type Calibration struct {
 	Limits  []protocol.Milliwatts // besides the default one
-	Clocks  []int                 // in MHz, instead of limits
-	Runs    int                   // under each limit; the median counts; default 3
-	Command []string              // for the record
+	Clocks  []int                 // in MHz; measured after the limits
+	Runs    int                   // under each limit; the median is used; default 3
+	Command []string              // recorded in the curve
 	Run     func(context.Context) error
 	Clock   func() time.Time
 	Say     func(format string, args ...any)
 }
 
-// Measure runs a command under each limit in turn and returns what it took. The
-// device should have no other work. Its limit is restored in the end, through
-// caps, also if a run fails or ctx ends.
+// Measure runs a command under each limit and clock and returns the curve. The device should have no other work.
+// Measure restores the device's limit through caps, even if a run fails or ctx ends.
 func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibration) (out Curve, err error) {
 	l, err := d.Limits()
 	if err != nil {
@@ -60,7 +57,7 @@ func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibra
 	}
 	for _, v := range c.Limits {
 		if v < l.Least || v > l.Most {
-			return Curve{}, fmt.Errorf("nvml: a limit of %.1f W: want %.1f to %.1f W: %w", watts(v), watts(l.Least), watts(l.Most), ErrOutOfRange)
+			return Curve{}, fmt.Errorf("nvml: limit %.1f W: want %.1f to %.1f W: %w", watts(v), watts(l.Least), watts(l.Most), ErrOutOfRange)
 		}
 	}
 	still, err := d.Read()
@@ -74,6 +71,7 @@ func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibra
 	out = Curve{Schema: 1, Device: d.Model(), UUID: d.UUID(), Driver: driver, Command: c.Command, At: c.Clock().UTC(), Idle: int64(still.Power), Default: int64(l.Default)}
 	limits := append([]protocol.Milliwatts{l.Default}, c.Limits...)
 	slices.SortFunc(limits, func(x, y protocol.Milliwatts) int { return int(y - x) })
+	// Limits above the default are not measured: no cap is above it.
 	for _, limit := range slices.Compact(limits) {
 		if limit > l.Default {
 			continue
@@ -91,8 +89,8 @@ func Measure(ctx context.Context, d Device, caps *Caps, driver string, c Calibra
 	return out, c.clocks(ctx, d, caps, &out)
 }
 
-// clocks measures with the clock held, from the highest down. What a clock makes
-// the device draw stands for its limit, so it must fall from point to point.
+// clocks measures with locked clocks, from the highest down. The power at a clock stands for its limit, so limits
+// must descend from point to point.
 func (c Calibration) clocks(ctx context.Context, d Device, caps *Caps, out *Curve) error {
 	mhz := slices.Clone(c.Clocks)
 	slices.Sort(mhz)
@@ -114,8 +112,7 @@ func (c Calibration) clocks(ctx context.Context, d Device, caps *Caps, out *Curv
 	return nil
 }
 
-// Clock returns the clock in MHz by which a cap of this curve is kept, or 0 if a
-// power limit keeps it.
+// Clock returns the clock in MHz that implements a cap of this curve, or 0 if a power limit does.
 func (c Curve) Clock(limit protocol.Milliwatts) int {
 	for _, p := range c.Points {
 		if p.Limit == int64(limit) {
@@ -125,7 +122,7 @@ func (c Curve) Clock(limit protocol.Milliwatts) int {
 	return 0
 }
 
-// hold sets a limit and waits until it is set.
+// hold sets a limit and waits until Apply has no pending change.
 func (c Calibration) hold(ctx context.Context, d Device, caps *Caps, limit protocol.Milliwatts) error {
 	if err := caps.Want(d.UUID(), limit); err != nil {
 		return err
@@ -143,7 +140,7 @@ func (c Calibration) hold(ctx context.Context, d Device, caps *Caps, limit proto
 	}
 }
 
-// point runs the command a few times under the present limit.
+// point runs the command several times under the current limit and returns the median by time.
 func (c Calibration) point(ctx context.Context, d Device, limit protocol.Milliwatts) (Point, error) {
 	n := c.Runs
 	if n == 0 {
@@ -158,7 +155,7 @@ func (c Calibration) point(ctx context.Context, d Device, limit protocol.Milliwa
 		}
 		began := c.Clock()
 		if err := c.Run(ctx); err != nil {
-			return Point{}, fmt.Errorf("nvml: the command failed under %.0f W: %w", watts(limit), err)
+			return Point{}, fmt.Errorf("nvml: the command failed under a limit of %.0f W: %w", watts(limit), err)
 		}
 		took := c.Clock().Sub(began)
 		after, err := d.Read()
@@ -166,7 +163,7 @@ func (c Calibration) point(ctx context.Context, d Device, limit protocol.Milliwa
 			return Point{}, err
 		}
 		if after.Energy <= before.Energy || took <= 0 {
-			return Point{}, fmt.Errorf("nvml: the energy counter did not move in %v: let the command run longer", took)
+			return Point{}, fmt.Errorf("nvml: the energy counter did not change in %v: use a command that runs longer", took)
 		}
 		runs[i] = run{took.Seconds(), float64(after.Energy-before.Energy) / 1000}
 	}
@@ -180,7 +177,7 @@ func (c Calibration) point(ctx context.Context, d Device, limit protocol.Milliwa
 	return Point{Limit: int64(limit), Seconds: m.seconds, Joules: m.joules, Runs: n}, nil
 }
 
-// ReadCurve reads a curve that was written as JSON, and checks it.
+// ReadCurve reads a curve from JSON and validates it.
 func ReadCurve(r io.Reader, name string) (Curve, error) {
 	dec := json.NewDecoder(io.LimitReader(r, 1<<20))
 	dec.DisallowUnknownFields()
@@ -204,7 +201,7 @@ func ReadCurve(r io.Reader, name string) (Curve, error) {
 			return bad(fmt.Sprintf("points[%d].limit_mw", i), "limits from the highest to the lowest")
 		}
 		if p.Clock < 0 || p.Clock > mostClockMHz || i == 0 && p.Clock != 0 {
-			return bad(fmt.Sprintf("points[%d].clock_mhz", i), "1 to 10000, and none of the first")
+			return bad(fmt.Sprintf("points[%d].clock_mhz", i), "1 to 10000, and no clock at the first point")
 		}
 		if !(p.Seconds > 0 && p.Seconds < 1e6) || !(p.Joules > 0 && p.Joules < 1e10) {
 			return bad(fmt.Sprintf("points[%d]", i), "seconds and joules above 0")
@@ -213,19 +210,19 @@ func ReadCurve(r io.Reader, name string) (Curve, error) {
 	return c, nil
 }
 
+// mostClockMHz is a plausibility bound of a GPU clock.
 const mostClockMHz = 10_000
 
-const mostWatts = 10_000_000 // milliwatts of one device
+const mostWatts = 10_000_000 // milliwatts; plausibility bound of one device
 
 func watts(v protocol.Milliwatts) float64 { return float64(v) / 1000 }
 
-// noise is by how many parts in a hundred a device may be measured to draw more than
-// its limit, or than it does without a cap: boards keep to a limit in the mean alone,
-// and no two runs are alike.
+// noise is the tolerance, in per cent, by which measured power may exceed a limit or the power without a cap:
+// devices keep limits on average only, and runs differ.
 const noise = 5
 
-// plausible returns the energy under a cap, with noise taken off: no more than the
-// cap and the load allow. What is above by more stays, for the table to refuse.
+// plausible returns the energy under a cap, reduced to what cap and load allow if it exceeds that by no more than
+// noise. A larger excess is left for the power table to reject.
 func plausible(c power.Cap, load protocol.Milliwatts) protocol.Milli {
 	work := int64(load) * int64(c.Speed)
 	most := int64(min(c.Limit, load)) * 1_000_000
@@ -235,10 +232,9 @@ func plausible(c power.Cap, load protocol.Milliwatts) protocol.Milli {
 	return min(c.Energy, protocol.Milli(most/work))
 }
 
-// GPU returns a model of the power table with the curve's figures in place of
-// its own. Its speed without a cap stays: one command on one device says nothing
-// about others. Points that took longer than the next lower limit, and those
-// that saved no time against energy, are kept out by the table itself.
+// GPU returns a model of the power table with the curve's figures. The speed without a cap stays: one command on
+// one device does not measure it relative to other models. The power table drops points that took longer than the
+// next lower limit, and points that save no energy.
 func (c Curve) GPU(g power.GPU) power.GPU {
 	first := c.Points[0]
 	g.Idle, g.Limit = protocol.Milliwatts(c.Idle), protocol.Milliwatts(c.Default)
@@ -251,7 +247,7 @@ func (c Curve) GPU(g power.GPU) power.GPU {
 			Limit: protocol.Milliwatts(p.Limit), Speed: protocol.Milli(1000 * first.Seconds / p.Seconds),
 			Energy: protocol.Milli(1000*p.Joules/first.Joules + 0.5),
 		}
-		if at.Speed < 1 || at.Speed > speed { // noise: a lower limit does not speed work up
+		if at.Speed < 1 || at.Speed > speed { // noise: a lower limit cannot make work faster
 			at.Speed = max(1, min(at.Speed, speed))
 		}
 		speed = at.Speed

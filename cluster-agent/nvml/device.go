@@ -11,6 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// device is a Device of the driver's library.
 type device struct {
 	lib         *Library
 	h           driver.Device
@@ -22,7 +23,7 @@ func (d *device) Index() int    { return d.index }
 func (d *device) UUID() string  { return d.uuid }
 func (d *device) Model() string { return d.model }
 
-// call runs f if the library has a function of that name.
+// call calls f if the loaded library has the named function; calling a missing symbol would end the process.
 func (d *device) call(name string, f func() driver.Return) error {
 	if !d.lib.open {
 		return fmt.Errorf("nvml: device %d: the library is closed", d.index)
@@ -33,7 +34,7 @@ func (d *device) call(name string, f func() driver.Return) error {
 	return failure(f())
 }
 
-// Read implements Device.
+// Read implements Device. Values that the device does not report are named in Missing; a lost device is an error.
 func (d *device) Read() (out Reading, err error) {
 	parts := []struct {
 		what, name string
@@ -133,11 +134,11 @@ func (d *device) SetLimit(limit protocol.Milliwatts) error {
 		return err
 	}
 	if limit < l.Least || limit > l.Most {
-		return fmt.Errorf("nvml: device %d: a limit of %.1f W: want %.1f to %.1f W: %w", d.index, watts(limit), watts(l.Least), watts(l.Most), ErrOutOfRange)
+		return fmt.Errorf("nvml: device %d: limit %.1f W: want %.1f to %.1f W: %w", d.index, watts(limit), watts(l.Least), watts(l.Most), ErrOutOfRange)
 	}
 	err = d.call("nvmlDeviceSetPowerManagementLimit", func() driver.Return { return d.h.SetPowerManagementLimit(uint32(limit)) })
 	if err != nil {
-		return fmt.Errorf("nvml: device %d: a limit of %.1f W: %w", d.index, watts(limit), err)
+		return fmt.Errorf("nvml: device %d: set limit %.1f W: %w", d.index, watts(limit), err)
 	}
 	return nil
 }
@@ -162,12 +163,13 @@ func (d *device) UnlockClocks() error {
 	return nil
 }
 
+// A device without MIG, or with MIG disabled, has no slices.
 // Slices implements Device.
 func (d *device) Slices() (out []Slice, err error) {
 	on, n := 0, 0
 	err = d.call("nvmlDeviceGetMigMode", func() (r driver.Return) { on, _, r = d.h.GetMigMode(); return r })
 	if errors.Is(err, ErrNotSupported) || err == nil && on == 0 {
-		return nil, nil // a device without MIG, or with MIG off
+		return nil, nil // without MIG, or with MIG disabled
 	}
 	if err == nil {
 		err = d.call("nvmlDeviceGetMaxMigDeviceCount", func() (r driver.Return) { n, r = d.h.GetMaxMigDeviceCount(); return r })
@@ -183,6 +185,7 @@ func (d *device) Slices() (out []Slice, err error) {
 			if gone = r == driver.ERROR_NOT_FOUND; gone {
 				return driver.SUCCESS
 			}
+			// Indices of MIG instances may have gaps.
 			return r
 		})
 		if err != nil || gone {

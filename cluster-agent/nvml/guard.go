@@ -10,13 +10,11 @@ import (
 	"time"
 )
 
-// Guard puts back the limits noted in a file when an agent no longer beats: when
-// its pipe ends, as it does when the agent dies, or stays silent for a period. It
-// returns then. An agent that lived on by itself would find its limits raised, and
-// lower them again.
+// Guard restores the limits recorded in a file once the agent's heartbeat stops: beats ends, because the agent
+// exited, or nothing arrives for a period. Then it returns. An agent that still runs finds its limits changed and
+// sets them again.
 //
-// It is run by a process of its own, with beats as its standard input: see
-// [StartGuard].
+// It runs in a separate process, with beats as its standard input: see [StartGuard].
 func Guard(beats io.Reader, period time.Duration, library, file string) error {
 	heard, done := make(chan bool), make(chan bool)
 	defer close(done)
@@ -46,7 +44,7 @@ func Guard(beats io.Reader, period time.Duration, library, file string) error {
 	return putBack(library, file)
 }
 
-// putBack restores what is noted in a file.
+// putBack restores the limits recorded in a file.
 func putBack(library, file string) error {
 	n, err := readNotes(file)
 	if err != nil || n.empty() {
@@ -60,21 +58,20 @@ func putBack(library, file string) error {
 	return errors.Join(err, n.restore(devices, file), lib.Close())
 }
 
-// Watchman is a guard for an agent in another container: what kills one container
-// kills all its processes. The agent beats by touching a file. Each time that it
-// has not been touched for a period, what is noted is put back. It ends with ctx,
-// and then waits no longer than a period for the agent to put all back by itself.
+// Watchman is a guard for an agent in another container, because the end of a container kills all its processes.
+// The agent's heartbeat is the modification time of a file. Whenever that is older than a period, Watchman restores
+// the recorded limits. When ctx ends, it waits at most a period for the agent to restore them itself, and returns.
 func Watchman(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
 	var touched, seen time.Time
-	back := true // what was noted was put back since the last beat
+	back := true // the record was restored since the last heartbeat
 	for begun := time.Now(); ; {
 		if st, err := os.Stat(beats); err == nil && !st.ModTime().Equal(touched) {
 			touched, seen, back = st.ModTime(), time.Now(), false
 		}
-		if seen.IsZero() { // an agent before us may have died with its guard
+		if seen.IsZero() { // without a heartbeat yet: a previous agent and its guard may have died together
 			seen, back = begun, false
 		}
-		silent := time.Since(seen) >= period*9/10 // a look is a tenth
+		silent := time.Since(seen) >= period*9/10 // polling takes a tenth of the period
 		if silent && !back {
 			err := putBack(library, file)
 			if back = err == nil; !back {
@@ -89,7 +86,7 @@ func Watchman(ctx context.Context, beats string, period time.Duration, library, 
 	}
 }
 
-// Beat touches the file by which a [Watchman] knows that its agent lives.
+// Beat updates the heartbeat file that a [Watchman] reads.
 func Beat(file string) error {
 	now := time.Now()
 	err := os.Chtimes(file, now, now)
@@ -102,15 +99,15 @@ func Beat(file string) error {
 	return nil
 }
 
-// A Watch is a guard process that an agent has started.
+// A Watch is a guard process that the agent started.
 type Watch struct {
 	guard func() *exec.Cmd
 	cmd   *exec.Cmd
 	beats io.WriteCloser
 }
 
-// StartGuard starts a guard: a command that calls [Guard] with its standard input.
-// It lives in a session of its own, so that what kills the agent does not kill it.
+// StartGuard starts a guard: a command that calls [Guard] with its standard input. The guard has its own session,
+// so that signals to the agent's process group do not end it.
 func StartGuard(guard func() *exec.Cmd) (*Watch, error) {
 	w := &Watch{guard: guard}
 	return w, w.start()
@@ -130,17 +127,16 @@ func (w *Watch) start() error {
 	return nil
 }
 
-// Beat says that the agent lives; call it a few times in every period. An error
-// means that the guard was gone, as one is that took the agent for dead; another was
-// started, unless the error says why not.
+// Beat sends a heartbeat; call it several times in every period. An error means that the guard had exited, for
+// example because it took the agent for dead; Beat has started another one, unless the error says why not.
 func (w *Watch) Beat() error {
 	if _, err := w.beats.Write([]byte{'.'}); err != nil {
-		return fmt.Errorf("nvml: the guard is gone: %w", errors.Join(err, w.Stop(), w.start()))
+		return fmt.Errorf("nvml: the guard process had exited: %w", errors.Join(err, w.Stop(), w.start()))
 	}
 	return nil
 }
 
-// Stop ends the guard, which restores what is still lowered, and waits for it.
+// Stop ends the guard, which restores what is still changed, and waits for it.
 func (w *Watch) Stop() error {
 	if err := errors.Join(w.beats.Close(), w.cmd.Wait()); err != nil {
 		return fmt.Errorf("nvml: guard: %w", err)

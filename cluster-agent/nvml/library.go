@@ -9,15 +9,15 @@ import (
 	driver "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// A Library is the driver's library, loaded.
+// A Library is the loaded driver library.
 type Library struct {
-	lib  driver.Interface
+	lib  driver.Interface // functions that the library provides
 	has  map[string]bool
 	open bool
 }
 
-// Open loads the library at a path, or, with an empty one, where the system has
-// it: libnvidia-ml.so.1. Close it when done.
+// Open loads the library at a path; an empty path means libnvidia-ml.so.1 in the system's search path. Call Close
+// at the end.
 func Open(path string) (*Library, error) {
 	var options []driver.LibraryOption
 	if path != "" {
@@ -29,7 +29,7 @@ func Open(path string) (*Library, error) {
 	case driver.ERROR_LIBRARY_NOT_FOUND:
 		return nil, ErrNoLibrary
 	case driver.ERROR_DRIVER_NOT_LOADED:
-		return nil, fmt.Errorf("%w: the library is here, but its kernel driver is not loaded", ErrNoLibrary)
+		return nil, fmt.Errorf("%w: the library is installed, but its kernel driver is not loaded: load the nvidia module", ErrNoLibrary)
 	default:
 		return nil, fmt.Errorf("nvml: init: %w", failure(r))
 	}
@@ -39,13 +39,13 @@ func Open(path string) (*Library, error) {
 	}
 	for _, name := range []string{"nvmlDeviceGetUUID", "nvmlDeviceGetName"} {
 		if !l.has[name] {
-			return nil, errors.Join(fmt.Errorf("nvml: the library has no %s: it is too old, or not NVIDIA's", name), l.Close())
+			return nil, errors.Join(fmt.Errorf("nvml: the library has no function %s: it is too old or not NVIDIA's", name), l.Close())
 		}
 	}
 	return l, nil
 }
 
-// symbols are the functions that are called on devices.
+// symbols are the functions that this package calls.
 var symbols = []string{
 	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
 	"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo",
@@ -56,7 +56,7 @@ var symbols = []string{
 	"nvmlSystemGetDriverVersion",
 }
 
-// Driver returns the driver's version, or "".
+// Driver returns the driver's version, or "" if the library does not provide it.
 func (l *Library) Driver() string {
 	if !l.has["nvmlSystemGetDriverVersion"] {
 		return ""
@@ -65,8 +65,8 @@ func (l *Library) Driver() string {
 	return v
 }
 
-// Devices returns the GPUs that can be reached, by index. One that has fallen off
-// the bus is left out, and the error, ErrLost, says which: the others are good.
+// Devices returns the reachable GPUs, by index. The error, ErrLost, names devices that have fallen off the bus; the
+// returned ones can be used.
 func (l *Library) Devices() (out []Device, err error) {
 	n, r := l.lib.DeviceGetCount()
 	if r != driver.SUCCESS {
@@ -89,7 +89,7 @@ func (l *Library) Devices() (out []Device, err error) {
 	return out, errors.Join(lost...)
 }
 
-// Close gives the library back. A second Close does nothing.
+// Close unloads the library. A second call does nothing.
 func (l *Library) Close() error {
 	if !l.open {
 		return nil
@@ -101,7 +101,7 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// failure is the error of a return code.
+// failure converts a return code to an error.
 func failure(r driver.Return) error {
 	switch r {
 	case driver.SUCCESS:

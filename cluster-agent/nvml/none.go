@@ -7,18 +7,18 @@ import (
 	"runtime"
 )
 
-// A Library is the driver's library; this build has none.
+// A Library is the driver's library, which this build does not support.
 type Library struct{}
 
 // Open returns ErrNoLibrary.
 func Open(string) (*Library, error) {
-	return nil, fmt.Errorf("%w: GPUs are read on Linux, by a program that was built with cgo; this one is for %s", ErrNoLibrary, runtime.GOOS)
+	return nil, fmt.Errorf("%w: this program was built for %s or without cgo: use a Linux build with cgo", ErrNoLibrary, runtime.GOOS)
 }
 
-// Driver returns nothing.
+// Driver returns "".
 func (*Library) Driver() string { return "" }
 
-// Devices returns nothing.
+// Devices returns ErrNoLibrary.
 func (*Library) Devices() ([]Device, error) { return nil, ErrNoLibrary }
 
 // Close does nothing.

@@ -12,13 +12,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// notes are what must be put back, in a file for who comes after a crash: the
-// limits that devices had before theirs were changed, and whose clocks are held.
+// notes are the record of changes that must be undone after a crash: the previous limits of devices with a changed
+// limit, and the devices with locked clocks. They are kept in a file.
 type notes struct {
-	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID
-	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs
+	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID; the device's own limit
+	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs of devices with locked clocks
 }
 
+// limit records a device's own limit before it is changed; an existing record stays.
 func (n *notes) limit(file, uuid string, limit protocol.Milliwatts) error {
 	if _, ok := n.Limits[uuid]; ok || file == "" {
 		return nil
@@ -30,6 +31,7 @@ func (n *notes) limit(file, uuid string, limit protocol.Milliwatts) error {
 	return n.write(file)
 }
 
+// strikeLimit removes the record of a restored limit.
 func (n *notes) strikeLimit(file, uuid string) error {
 	if _, ok := n.Limits[uuid]; !ok || file == "" {
 		return nil
@@ -38,6 +40,7 @@ func (n *notes) strikeLimit(file, uuid string) error {
 	return n.write(file)
 }
 
+// clock records that a device's clock is about to be locked.
 func (n *notes) clock(file, uuid string) error {
 	if slices.Contains(n.Clocks, uuid) || file == "" {
 		return nil
@@ -46,6 +49,7 @@ func (n *notes) clock(file, uuid string) error {
 	return n.write(file)
 }
 
+// strikeClock removes the record of an unlocked clock.
 func (n *notes) strikeClock(file, uuid string) error {
 	i := slices.Index(n.Clocks, uuid)
 	if i < 0 || file == "" {
@@ -57,8 +61,7 @@ func (n *notes) strikeClock(file, uuid string) error {
 
 func (n *notes) empty() bool { return len(n.Limits)+len(n.Clocks) == 0 }
 
-// write has a file hold the notes. Limits that are lowered must be on the disk before
-// they are.
+// write writes the record durably, or removes an empty one. It must be on disk before a limit is changed.
 func (n *notes) write(file string) error {
 	if n.empty() {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +79,7 @@ func (n *notes) write(file string) error {
 	return nil
 }
 
-// readNotes reads what stands in a file. One that is not there is empty.
+// readNotes reads a record; a missing file is an empty record.
 func readNotes(file string) (n notes, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,13 +89,13 @@ func readNotes(file string) (n notes, err error) {
 		return n, fmt.Errorf("nvml: %w", err)
 	}
 	if err := json.Unmarshal(text, &n); err != nil {
-		return notes{}, fmt.Errorf("nvml: %s is not what an agent wrote: %w: set the limits of the devices by hand (nvidia-smi -pl, -rgc) and delete it", file, err)
+		return notes{}, fmt.Errorf("nvml: %s is not a valid record of limits: %w: set the limits of the devices by hand (nvidia-smi -pl, -rgc) and delete it", file, err)
 	}
 	return n, nil
 }
 
-// restore puts back what is noted, and strikes it out. What is left are devices that
-// are not here, or could not be set.
+// restore undoes the recorded changes and removes them from the record. What remains are devices that are missing
+// or could not be set.
 func (n *notes) restore(devices []Device, file string) error {
 	if n.empty() {
 		return nil
