@@ -1,19 +1,14 @@
-// Package gpuaccounting keeps the GPUs of one machine for the jobs that hold them: under
-// the caps that the market awarded, and below the machine's part of its site's
-// ceiling; and it counts what each job's part of them drew.
+// Package gpuaccounting controls the GPUs of one machine for the pods that hold them, and attributes energy: it
+// keeps the caps that the market awarded below the machine's share of the site's ceiling, and counts each pod's
+// part of what its GPUs draw.
 //
-// What it promises:
-//   - energy is the cards' own counters, split among those that hold a card by
-//     what they bought of it, above what it draws idle. Nothing is counted twice,
-//     and nothing is lost when whoever counts is killed and begins again;
-//   - what a card did (busy, memory, temperature) is told of a job that has it to
-//     itself, and of no other;
-//   - a card that cannot be read or set is named, once, and jobs on it are
-//     marked: what is not measured is never called so;
-//   - a card that nobody holds has its own limit and its own clock, and none has a
-//     higher limit than its own: the one that its operator set.
+// Guarantees:
+// - energy comes from the devices' own counters. The energy above idle is split among the holders of a device by their shares. Nothing is counted twice, and nothing is lost if the process is killed and restarts;
+// - utilization (busy, memory, temperature) is attributed only to a pod that holds a device alone;
+// - a device that cannot be read or set is reported once, and the tallies of its pods are marked as incomplete;
+// - a device without a holder has its own limit and clock, and no device has a higher limit than its own, which its operator set.
 //
-// Which pods there are is told by cluster-agent/kube/node.
+// Package cluster-agent/kube/node finds the pods.
 package gpuaccounting
 
 import (
@@ -28,65 +23,64 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Holder is a pod that holds cards.
+// A Holder is a pod that holds devices.
 type Holder struct {
-	Name  string   // that tells it from all others
-	Cards []string // UUIDs
-	Milli protocol.Milli
+	Name  string         // unique name of the pod
+	Cards []string       // UUIDs
+	Milli protocol.Milli // share of each device, in thousandths
 	Plan  podenergy.Plan
-	Tally podenergy.Tally // what was counted before
-	Since protocol.Time   // it runs, by the machine's clock; 0: not yet, or nobody knows
+	Tally podenergy.Tally // counted before, read from the pod
+	Since protocol.Time   // when it started, by the machine's clock; 0: not yet or unknown
 }
 
-// A State is how a holder's cards stand, for people.
-type State struct {
+// A State is the state of a holder's devices, for the pod's condition.
+type State struct { // whether the cap is in force
 	Set bool   // its cap is kept
-	Why string // "NotPermitted", or another one word
-	Say string // in words
+	Why string // one word, such as "NotPermitted"
+	Say string // one sentence
 }
 
-// Config is how cards are kept. Its zero will do.
+// Config configures the control of devices. The zero value is valid.
 type Config struct {
 	Caps nvml.CapsConfig
-	// Clock returns the clock in MHz by which a cap is kept on a card of a model
-	// instead of a power limit, or 0: see [nvml.Curve.Clock]. Nil is none.
+	// Clock returns the clock in MHz that implements a cap on a device of a model, or 0 if a power limit does: see
+	// [nvml.Curve.Clock]. Nil means power limits only.
 	Clock func(model string, cap protocol.Milliwatts) int
 }
 
-// Cards are the GPUs of one machine. Make them with [New]. They are for one
-// goroutine.
+// Cards controls the GPUs of one machine. Create it with [New]. It is not safe for concurrent use.
 type Cards struct {
 	cfg   Config
 	caps  *nvml.Caps
 	all   []nvml.Device
 	holds map[string]*hold
-	lost  map[string]error // what a card said when it was read last, if it said no
-	draws map[string]draw  // of cards without an energy counter
+	lost  map[string]error // last read error of a device; nil: it was read
+	draws map[string]draw  // energy of devices without an energy counter
 	read  map[string]nvml.Reading
 }
 
-// A hold is a holder with what was read of its cards when it was counted last.
+// A hold is a holder with the counters of its devices at the last count.
 type hold struct {
 	Holder
 	marks map[string]mark
-	state map[string]error // why a cap is not kept, by card
-	fresh bool             // it came after its cards were counted last
+	state map[string]error // why a cap is not in force, by device
+	fresh bool             // adopted after the last count
 }
 
+// A mark is the state of an energy counter at an instant.
 type mark struct {
 	at     protocol.Time
 	energy protocol.Millijoules
 }
 
-// A draw sums power up where a card does not count energy.
+// A draw integrates the power of a device without an energy counter.
 type draw struct {
 	mark
 	power protocol.Milliwatts
 }
 
-// New takes the cards of a machine into care. What a former agent left lowered is
-// put back. The error names cards whose limits cannot be read; the others are
-// kept all the same.
+// New takes control of the devices of a machine and restores limits that a previous agent left changed. The error
+// names devices whose limits cannot be read; the others are controlled.
 func New(devices []nvml.Device, cfg Config) (*Cards, error) {
 	caps, err := nvml.NewCaps(devices, cfg.Caps)
 	return &Cards{
@@ -94,7 +88,7 @@ func New(devices []nvml.Device, cfg Config) (*Cards, error) {
 	}, err
 }
 
-// UUID returns that of the card at an index, as the driver counts.
+// UUID returns the UUID of the device with the driver's index.
 func (c *Cards) UUID(index int) (string, bool) {
 	for _, d := range c.all {
 		if d.Index() == index {
@@ -104,32 +98,32 @@ func (c *Cards) UUID(index int) (string, bool) {
 	return "", false
 }
 
-// Limits returns the power limits of all cards, for who shares a ceiling.
+// Limits returns the power limits of all devices, for sharing a ceiling among machines.
 func (c *Cards) Limits() *nvml.Caps { return c.caps }
 
-// Keep is told who holds cards now, counts what was drawn until now, and sets
-// limits. It returns when to come again to set the rest, zero for nothing, and
-// what went wrong since last time.
+// Keep takes the current holders, attributes the energy drawn since the last call, and sets limits. It returns when
+// to call it again to set pending limits (zero: none pending), and the errors that are new.
 func (c *Cards) Keep(now protocol.Time, holders []Holder) (again time.Time, err error) {
 	errs := []error{c.adopt(now, holders), c.count(now)}
 	for name := range c.holds {
 		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.Name == name }) {
+			// The removed holders were counted just before.
 			delete(c.holds, name)
 		}
 	}
 	errs = append(errs, c.caps.Refresh())
 	c.want()
 	again, err = c.caps.Apply(now.Go())
-	c.want() // it says now what could not be set
+	c.want() // once more, because Apply found what cannot be set
 	return again, errors.Join(append(errs, err)...)
 }
 
-// unseen is for how long a holder may have run before it is first counted: word of
-// it comes a moment late.
+// unseen is for how long a holder may have run before its first count without being marked as incomplete: the
+// notification of a pod takes a moment.
 const unseen = 15 * time.Second
 
-// adopt takes up those that are new. Of one that was counted before, all since
-// then is its own; of one that has just begun, all from now on.
+// adopt adds new holders. A holder with an earlier tally gets all energy since that tally; a new one gets energy
+// from now on.
 func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
 	var errs []error
 	for _, x := range holders {
@@ -160,8 +154,7 @@ func (c *Cards) adopt(now protocol.Time, holders []Holder) error {
 	return errors.Join(errs...)
 }
 
-// count gives each holder its part of what its cards drew since they were
-// counted last.
+// count attributes to each holder its part of the energy that its devices drew since the last count.
 func (c *Cards) count(now protocol.Time) error {
 	var errs []error
 	for _, d := range c.all {
@@ -178,7 +171,7 @@ func (c *Cards) count(now protocol.Time) error {
 		c.lost[uuid] = err
 		var all protocol.Milli
 		for _, h := range on {
-			if !h.fresh { // what was drawn until now is of those before
+			if !h.fresh { // energy until now belongs to earlier holders
 				all += h.Milli
 			}
 		}
@@ -192,7 +185,7 @@ func (c *Cards) count(now protocol.Time) error {
 				h.take(now, uuid, energy, all)
 			}
 		}
-		if r := c.read[uuid]; err == nil && len(on) == 1 { // of several it is not known whose work it is
+		if r := c.read[uuid]; err == nil && len(on) == 1 { // with several holders the utilization cannot be attributed
 			on[0].Tally.Looks.See(r.Busy, r.Used, r.Temperature)
 		}
 	}
@@ -202,7 +195,7 @@ func (c *Cards) count(now protocol.Time) error {
 	return errors.Join(errs...)
 }
 
-// note takes down where a card's counter stands, and returns where it stood before.
+// note stores a device's counter and returns the previous mark, if there is one.
 func (h *hold) note(now protocol.Time, uuid string, energy protocol.Millijoules) (m mark, ok bool) {
 	m, ok = h.marks[uuid]
 	h.marks[uuid] = mark{now, energy}
@@ -213,7 +206,8 @@ func (h *hold) note(now protocol.Time, uuid string, energy protocol.Millijoules)
 	return m, ok
 }
 
-// take adds a holder's part of a card.
+// take adds a holder's part of a device's energy since the last mark. The idle draw is the site's, so it is
+// subtracted first.
 func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules, all protocol.Milli) {
 	switch m, ok := h.note(now, uuid, energy); {
 	case !ok || now < m.at:
@@ -227,13 +221,12 @@ func (h *hold) take(now protocol.Time, uuid string, energy protocol.Millijoules,
 	}
 }
 
-// energy is what a card has drawn since some instant in the past: by its own
-// counter, or where it has none by its power, which is taken to be even between
-// two looks.
+// energy returns the energy of a device since some fixed instant: its own counter or, without one, its integrated
+// power by the trapezoidal rule.
 func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, error) {
 	card := c.device(uuid)
 	if card == nil {
-		return 0, fmt.Errorf("cards: %s: %w", uuid, errAbsent)
+		return 0, fmt.Errorf("gpuaccounting: %s: %w", uuid, errAbsent)
 	}
 	r, err := card.Read()
 	if err != nil {
@@ -244,7 +237,7 @@ func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, er
 		return r.Energy, nil
 	}
 	if slices.Contains(r.Missing, "power") {
-		return 0, fmt.Errorf("cards: card %s tells neither energy nor power: %w", uuid, nvml.ErrNotSupported)
+		return 0, fmt.Errorf("gpuaccounting: card %s reports neither energy nor power: %w", uuid, nvml.ErrNotSupported)
 	}
 	d, ok := c.draws[uuid]
 	if ok && now > d.at {
@@ -255,11 +248,11 @@ func (c *Cards) energy(now protocol.Time, uuid string) (protocol.Millijoules, er
 	return d.energy, nil
 }
 
-// errAbsent is of a card that was not there when we began: it has fallen off the
-// bus, or is another machine's.
+// errAbsent is returned for a device that did not exist when Cards was created: it has fallen off the bus or
+// belongs to another machine.
 var errAbsent = errors.New("no such card on this machine")
 
-// device returns the card of that UUID, or nil.
+// device returns the device with a UUID, or nil.
 func (c *Cards) device(uuid string) nvml.Device {
 	i := slices.IndexFunc(c.all, func(d nvml.Device) bool { return d.UUID() == uuid })
 	if i < 0 {
@@ -268,7 +261,7 @@ func (c *Cards) device(uuid string) nvml.Device {
 	return c.all[i]
 }
 
-// on returns who holds a card, by name.
+// on returns the holders of a device, by name.
 func (c *Cards) on(uuid string) (on []*hold) {
 	for _, h := range c.holds {
 		if slices.Contains(h.Cards, uuid) {
@@ -279,15 +272,15 @@ func (c *Cards) on(uuid string) (on []*hold) {
 	return on
 }
 
-// want says under what each card is to be: the highest cap of those that hold
-// it, since a job under a higher one than awarded is only faster.
+// want sets the cap of each device: the highest cap of its holders, because a higher limit than awarded only makes
+// a job faster. A holder without a cap removes the limit.
 func (c *Cards) want() {
 	for _, d := range c.all {
 		limit, clock := protocol.Milliwatts(0), 0
 		for i, h := range c.on(d.UUID()) {
 			mine, mhz := h.Plan.Cap, c.clock(d, h)
 			if mhz > 0 {
-				mine = 0 // kept by the clock
+				mine = 0 // a locked clock implements it
 			}
 			if i == 0 {
 				limit, clock = mine, mhz
@@ -308,21 +301,21 @@ func (c *Cards) want() {
 		}
 		err := errors.Join(c.caps.Want(d.UUID(), limit), c.caps.WantClock(d.UUID(), clock))
 		if limit == 0 && clock == 0 {
-			err = nil // nothing is asked of it
+			err = nil // nothing is wanted, so nothing failed
 		}
 		for _, h := range c.on(d.UUID()) {
 			h.state[d.UUID()] = err
 			if err == nil && !c.kept(d, h, limit, clock) {
-				h.state[d.UUID()] = fmt.Errorf("cards: card %s: %w", d.UUID(), errHigher)
+				h.state[d.UUID()] = fmt.Errorf("gpuaccounting: card %s: %w", d.UUID(), errHigher)
 			}
 		}
 	}
 }
 
-// errHigher is of a cap that gives way to that of another job on its card.
-var errHigher = errors.New("another job has it under a higher cap, or under none, which counts")
+// errHigher is the state of a cap that is not in force because another holder of the device has a higher one.
+var errHigher = errors.New("another job holds it under a higher cap or without a cap, which takes precedence")
 
-// kept reports whether the limit and the clock of a card, 0 for none, keep a holder's cap.
+// kept reports whether limit and clock of a device (0: none) implement a holder's cap.
 func (c *Cards) kept(d nvml.Device, h *hold, limit protocol.Milliwatts, clock int) bool {
 	if mhz := c.clock(d, h); mhz > 0 {
 		return clock > 0 && clock <= mhz
@@ -330,8 +323,8 @@ func (c *Cards) kept(d nvml.Device, h *hold, limit protocol.Milliwatts, clock in
 	return h.Plan.Cap == 0 || limit > 0 && limit <= h.Plan.Cap
 }
 
-// clock is at how many MHz a holder's cap is kept on a card; 0: by a limit, or there is
-// none.
+// clock returns the clock in MHz that implements a holder's cap on a device; 0: a power limit does, or there is no
+// cap.
 func (c *Cards) clock(d nvml.Device, h *hold) int {
 	if c.cfg.Clock == nil || h.Plan.Cap == 0 {
 		return 0
@@ -339,11 +332,11 @@ func (c *Cards) clock(d nvml.Device, h *hold) int {
 	return c.cfg.Clock(d.Model(), h.Plan.Cap)
 }
 
-// State says how a holder's cards stand.
+// State returns the state of a holder's devices, by the first device with a fault.
 func (c *Cards) State(name string) State {
 	h := c.holds[name]
 	if h == nil {
-		return State{Why: "Unknown", Say: "nobody holds cards under that name"}
+		return State{Why: "Unknown", Say: "no pod with that name holds cards"}
 	}
 	for _, uuid := range h.Cards {
 		err := h.state[uuid]
@@ -365,9 +358,9 @@ func (c *Cards) State(name string) State {
 		return State{Why: why, Say: err.Error()}
 	}
 	if h.Plan.Cap == 0 {
-		return State{Set: true, Why: "NoCap", Say: "cards under their own limit: " + strings.Join(h.Cards, ", ")}
+		return State{Set: true, Why: "NoCap", Say: "no cap; cards have their own limits: " + strings.Join(h.Cards, ", ")}
 	}
-	return State{Set: true, Why: "Capped", Say: fmt.Sprintf("each of %s under %.0f W at most", strings.Join(h.Cards, ", "), float64(h.Plan.Cap)/1000)}
+	return State{Set: true, Why: "Capped", Say: fmt.Sprintf("each of %s is capped at %.0f W", strings.Join(h.Cards, ", "), float64(h.Plan.Cap)/1000)}
 }
 
 // Tally returns what a holder drew, as of the last Keep.
@@ -379,5 +372,5 @@ func (c *Cards) Tally(name string) (podenergy.Tally, bool) {
 	return h.Tally, true
 }
 
-// Restore puts all limits and clocks back.
+// Restore restores all limits and clocks.
 func (c *Cards) Restore() error { return c.caps.Restore() }
