@@ -1,10 +1,9 @@
-// Package promenergy reads what pods and a site drew from a Prometheus server that
-// scrapes DCGM-exporter, Kepler, or meters of the site's own.
+// Package promenergy reads the energy of pods and of a site from a Prometheus server that scrapes DCGM-exporter,
+// Kepler, or the site's own meters.
 //
-// It adds up counters itself, hour by hour, from the samples that the server has:
-// a counter that begins anew loses nothing but what was between two samples, and
-// a run of which too little was sampled is an error, not a guess. Nothing is
-// asked twice: who asked falls back to an estimate, and says so.
+// It integrates counters itself, hour by hour, from the server's samples: a counter reset loses at most the energy
+// between two samples, and a run with too few samples is an error instead of a guess. Failed requests are not
+// retried: the caller uses an estimate and marks it as such.
 package promenergy
 
 import (
@@ -25,37 +24,37 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config says which server is asked, and for what. URL is required.
+// Config selects the server and the energy to read from it. URL is required.
 type Config struct {
 	URL   string // http://prometheus:9090, say
-	Token string // bearer token, where the server wants one
-	// Cards takes what cards drew from DCGM-exporter's energy counter.
+	Token string // bearer token; "": none
+	// Cards reads GPU energy from DCGM-exporter's counter.
 	Cards bool
-	// Cores takes what cores and memory drew from Kepler (0.10 or newer).
+	// Cores reads CPU and memory energy from Kepler (0.10 or newer).
 	Cores bool
-	// Site is an expression for the watts of the whole site, without the
-	// facility's share: sum(pdu_outlet_watts), say. Empty: it is not asked for.
+	// Site is a PromQL expression for the site's power in watts, without the facility's overhead, such as
+	// sum(pdu_outlet_watts). Empty: site power is not read.
 	Site   string
 	Step   time.Duration // between samples; default 15s
-	Client *http.Client  // default: one of its own, with a limit of 10s
+	Client *http.Client  // default: a client with a timeout of 10s
 }
 
-// A Meter asks one server. It is for any number of goroutines.
+// A Meter reads one server. It is safe for concurrent use.
 type Meter struct{ cfg Config }
 
-// Bounds of what is believed.
+// Plausibility and size limits.
 const (
 	mostBytes  = 16 << 20
 	mostPoints = 10_000
 	mostPower  = 1e9 // W of a site
-	covered    = 0.9 // of a run must be between its first and last sample
+	covered    = 0.9 // share of a run that must lie between its first and last sample
 )
 
-// New checks a configuration.
+// New validates a configuration and returns a meter.
 func New(c Config) (*Meter, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("prom: %q is no address of a Prometheus; want http://prometheus:9090, say", c.URL)
+		return nil, fmt.Errorf("promenergy: %q is not a Prometheus address: want a URL such as http://prometheus:9090", c.URL)
 	}
 	if c.Step == 0 {
 		c.Step = 15 * time.Second
@@ -67,22 +66,23 @@ func New(c Config) (*Meter, error) {
 	return &Meter{c}, nil
 }
 
-// A Run is what is asked for: the pods of one job that hold cards.
+// A Run is the period and the pods of one job.
 type Run struct {
-	Namespace    string
-	Pods         []string
-	Cards        int // that they hold in all
+	Namespace string
+	Pods      []string
+	Cards     int // number of GPUs of all pods
+	// Idle is the power of a GPU without a job, which is not the run's.
 	Idle         protocol.Milliwatts
 	Since, Until protocol.Time
 }
 
-// Cards returns what a run's cards drew above what they draw idle, by hour.
+// Cards returns the energy of a run's GPUs above idle, by hour.
 func (m *Meter) Cards(ctx context.Context, r Run) ([]protocol.Slice, error) {
 	if !m.cfg.Cards {
-		return nil, errors.New("prom: cards are not read from this server")
+		return nil, errors.New("promenergy: cards are not configured for this server")
 	}
-	// A server that keeps the target's own labels tells the exporter's pod as
-	// pod, and the job's as exported_pod.
+	// If the server keeps a target's own labels (honor_labels), the job's pod is in pod; else pod is the exporter's
+	// and exported_pod the job's.
 	const metric = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" // mJ since the driver was loaded
 	q := fmt.Sprintf("%s{namespace=%q,pod=~%q} or %s{exported_namespace=%q,exported_pod=~%q}",
 		metric, r.Namespace, r.pattern(), metric, r.Namespace, r.pattern())
@@ -91,46 +91,46 @@ func (m *Meter) Cards(ctx context.Context, r Run) ([]protocol.Slice, error) {
 		return nil, err
 	}
 	if len(all) != r.Cards {
-		return nil, fmt.Errorf("prom: DCGM-exporter tells of %d cards of pods %s; want %d: does it map cards to pods (--kubernetes)?", len(all), r.pattern(), r.Cards)
+		return nil, fmt.Errorf("promenergy: DCGM-exporter has %d cards of pods %s, want %d: check that it maps cards to pods (--kubernetes)", len(all), r.pattern(), r.Cards)
 	}
 	var t podenergy.Tally
 	for _, s := range all {
 		if err := s.add(&t, r, 1, float64(r.Idle)); err != nil {
-			return nil, fmt.Errorf("prom: %s: %w", metric, err)
+			return nil, fmt.Errorf("promenergy: %s: %w", metric, err)
 		}
 	}
 	return t.Drew, nil
 }
 
-// Cores returns what a run's pods drew of processors and memory, by hour.
+// Cores returns the CPU and memory energy of a run's pods, by hour.
 func (m *Meter) Cores(ctx context.Context, r Run) ([]protocol.Slice, error) {
 	if !m.cfg.Cores {
-		return nil, errors.New("prom: cores are not read from this server")
+		return nil, errors.New("promenergy: cores are not configured for this server")
 	}
-	// A pod that has ended is told twice for a while, as running and as
-	// terminated; package holds core and uncore.
+	// A pod that has ended has two series for a while, running and terminated; max selects one. Zone package
+	// includes core and uncore.
 	q := fmt.Sprintf("max by (pod_name, zone) (kepler_pod_cpu_joules_total{pod_namespace=%q,pod_name=~%q,zone=~\"package|dram\"})", r.Namespace, r.pattern())
 	all, err := m.counters(ctx, q, r.Since, r.Until)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) < len(r.Pods) {
-		return nil, fmt.Errorf("prom: Kepler tells of %d counters of %d pods", len(all), len(r.Pods))
+		return nil, fmt.Errorf("promenergy: Kepler has %d counters for %d pods: want at least one each", len(all), len(r.Pods))
 	}
 	var t podenergy.Tally
 	for _, s := range all {
 		if err := s.add(&t, r, 1000, 0); err != nil {
-			return nil, fmt.Errorf("prom: kepler_pod_cpu_joules_total: %w", err)
+			return nil, fmt.Errorf("promenergy: kepler_pod_cpu_joules_total: %w", err)
 		}
 	}
 	return t.Drew, nil
 }
 
-// Hour returns what the whole site drew in the hour that begins at an instant. One of
-// which more than a tenth was not sampled was not measured.
+// Hour returns the energy of the whole site in the hour that begins at hour. It is an error if more than a tenth of
+// the hour was not sampled.
 func (m *Meter) Hour(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
 	if m.cfg.Site == "" {
-		return 0, errors.New("prom: no expression for the site's power is configured")
+		return 0, errors.New("promenergy: no expression for the site's power is configured")
 	}
 	end := hour.Add(time.Hour)
 	all, err := m.ask(ctx, "/api/v1/query", url.Values{
@@ -140,19 +140,19 @@ func (m *Meter) Hour(ctx context.Context, hour protocol.Time) (protocol.Millijou
 		return 0, err
 	}
 	if len(all) == 0 {
-		return 0, errors.New("prom: the site's power was not sampled for nine tenths of the hour, or its expression tells of nothing")
+		return 0, errors.New("promenergy: the site's power has samples for less than nine tenths of the hour, or its expression has no result: check the expression")
 	}
 	if len(all) != 1 || len(all[0].points) != 1 {
-		return 0, fmt.Errorf("prom: the site's power is %d series; want one: sum it up", len(all))
+		return 0, fmt.Errorf("promenergy: the site's power has %d series, want one: use sum()", len(all))
 	}
 	watts := all[0].points[0].value
 	if !(watts >= 0 && watts < mostPower) {
-		return 0, fmt.Errorf("prom: the site's power is %v W; want 0 to 1 GW: is the expression in watts?", watts)
+		return 0, fmt.Errorf("promenergy: the site's power is %v W, want 0 to 1 GW: check that the expression is in watts", watts)
 	}
 	return protocol.Millijoules(math.Round(watts * 3_600_000)), nil
 }
 
-// pattern matches a run's pods and no other.
+// pattern returns a regular expression that matches exactly a run's pods; PromQL anchors it.
 func (r Run) pattern() string {
 	quoted := make([]string, len(r.Pods))
 	for i, p := range r.Pods {
@@ -161,7 +161,7 @@ func (r Run) pattern() string {
 	return strings.Join(quoted, "|")
 }
 
-// A series is one counter's samples in order.
+// A series is the samples of one counter, by time.
 type series struct{ points []point }
 
 type point struct {
@@ -169,8 +169,9 @@ type point struct {
 	value float64
 }
 
-// counters asks for the samples of counters in a time.
+// counters requests the samples of counters in a period.
 func (m *Meter) counters(ctx context.Context, query string, since, until protocol.Time) ([]series, error) {
+	// A server returns at most 11,000 points a series, so long runs get a larger step.
 	step := max(m.cfg.Step, until.Sub(since)/mostPoints).Truncate(time.Second) + time.Second
 	if m.cfg.Step >= step-time.Second {
 		step = m.cfg.Step
@@ -180,23 +181,23 @@ func (m *Meter) counters(ctx context.Context, query string, since, until protoco
 	})
 }
 
-// add counts what a counter rose, in units of so many millijoules, less what is
-// drawn idle. Before the first sample and after the last the rise is taken to go
-// on as it was; if that is more than a tenth of the run, it was not measured.
+// add adds the increase of a counter (unit millijoules per count), less idle power. Before the first and after the
+// last sample the mean power is extrapolated; if samples cover less than nine tenths of the run, add returns an
+// error.
 func (s series) add(t *podenergy.Tally, r Run, unit, idle float64) error {
 	if len(s.points) < 2 {
-		return fmt.Errorf("%d samples in %v; want two at least", len(s.points), r.Until.Sub(r.Since))
+		return fmt.Errorf("%d samples in %v: want at least two", len(s.points), r.Until.Sub(r.Since))
 	}
 	first, last := s.points[0].at, s.points[len(s.points)-1].at
 	span, all := float64(last-first), float64(r.Until-r.Since)
 	if span < covered*all {
-		return fmt.Errorf("samples cover %v of %v", last.Sub(first), r.Until.Sub(r.Since))
+		return fmt.Errorf("samples cover %v of %v: want nine tenths", last.Sub(first), r.Until.Sub(r.Since))
 	}
 	total := 0.0
 	for i := 1; i < len(s.points); i++ {
 		a, b := s.points[i-1], s.points[i]
 		rise := (b.value - a.value) * unit
-		if rise < 0 { // it began anew
+		if rise < 0 { // counter reset: the new value is the increase since then
 			rise = b.value * unit
 		}
 		rise = max(0, rise-idle*float64(b.at-a.at)/1000)
@@ -211,11 +212,11 @@ func (s series) add(t *podenergy.Tally, r Run, unit, idle float64) error {
 
 func seconds(t protocol.Time) string { return strconv.FormatFloat(float64(t)/1000, 'f', 3, 64) }
 
-// ask asks the server, and reads what it says.
+// ask sends a query and parses the answer.
 func (m *Meter) ask(ctx context.Context, path string, form url.Values) ([]series, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.cfg.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, fmt.Errorf("prom: %w", err)
+		return nil, fmt.Errorf("promenergy: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if m.cfg.Token != "" {
@@ -223,27 +224,27 @@ func (m *Meter) ask(ctx context.Context, path string, form url.Values) ([]series
 	}
 	resp, err := m.cfg.Client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("prom: %w", err)
+		return nil, fmt.Errorf("promenergy: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("prom: %s: the answer breaks off: %w", path, err)
+		return nil, fmt.Errorf("promenergy: %s: the answer is incomplete: %w", path, err)
 	case len(body) > mostBytes:
-		return nil, fmt.Errorf("prom: %s: an answer of over %d MiB", path, mostBytes>>20)
+		return nil, fmt.Errorf("promenergy: %s: the answer is larger than %d MiB", path, mostBytes>>20)
 	}
 	all, err := parse(body)
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("prom: %s: %s: %w", path, resp.Status, errors.Join(err))
+		return nil, fmt.Errorf("promenergy: %s: %s: %w", path, resp.Status, errors.Join(err))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("prom: %s: %w", path, err)
+		return nil, fmt.Errorf("promenergy: %s: %w", path, err)
 	}
 	return all, nil
 }
 
-// parse reads an answer of the query API: a matrix or a vector.
+// parse parses an answer of the query API: a matrix or a vector.
 func parse(body []byte) ([]series, error) {
 	var a struct {
 		Status, ErrorType, Error string
@@ -256,13 +257,13 @@ func parse(body []byte) ([]series, error) {
 		}
 	}
 	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, fmt.Errorf("no answer of Prometheus: %w", err)
+		return nil, fmt.Errorf("not an answer of the Prometheus API: %w", err)
 	}
 	if a.Status != "success" {
 		return nil, fmt.Errorf("%s: %.300s", a.ErrorType, a.Error)
 	}
 	if t := a.Data.ResultType; t != "matrix" && t != "vector" {
-		return nil, fmt.Errorf("a result of type %q; want a matrix or a vector", t)
+		return nil, fmt.Errorf("result type %q: want a matrix or a vector", t)
 	}
 	var all []series
 	for _, r := range a.Data.Result {
@@ -273,7 +274,7 @@ func parse(body []byte) ([]series, error) {
 		for _, v := range r.Values {
 			p := point(v)
 			if n := len(s.points); n > 0 && p.at <= s.points[n-1].at {
-				return nil, errors.New("samples that are not in order")
+				return nil, errors.New("samples are not in order of time")
 			}
 			s.points = append(s.points, p)
 		}
@@ -282,23 +283,23 @@ func parse(body []byte) ([]series, error) {
 	return all, nil
 }
 
-// A sample travels as [seconds, "value"].
+// A sample is encoded as [seconds, "value"].
 type sample point
 
-// UnmarshalJSON reads a sample; one that is no number is an error.
+// UnmarshalJSON decodes a sample and rejects values that a counter cannot have.
 func (s *sample) UnmarshalJSON(text []byte) error {
 	var row []any
 	if err := json.Unmarshal(text, &row); err != nil {
 		return err
 	}
 	if len(row) != 2 {
-		return fmt.Errorf("a sample of %d parts; want [seconds, \"value\"]", len(row))
+		return fmt.Errorf("sample with %d elements: want [seconds, \"value\"]", len(row))
 	}
 	at, ok1 := row[0].(float64)
 	words, ok2 := row[1].(string)
 	value, err := strconv.ParseFloat(words, 64)
 	if !ok1 || !ok2 || err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 || value > 1e18 || !(at > 0 && at < 1e11) {
-		return fmt.Errorf("a sample %.100s; want [seconds, \"value\"] of a counter", text)
+		return fmt.Errorf("sample %.100s: want [seconds, \"value\"] of a counter", text)
 	}
 	s.at, s.value = protocol.Time(math.Round(at*1000)), value
 	return nil

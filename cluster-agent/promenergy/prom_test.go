@@ -109,7 +109,7 @@ func TestTheSitesHourIsItsMeanPower(t *testing.T) {
 	empty, _ := server(t, func(url.Values) (int, string) {
 		return 200, `{"status":"success","data":{"resultType":"vector","result":[]}}`
 	})
-	if _, err := newMeter(t, Config{URL: empty, Site: "x"}).Hour(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "not sampled") {
+	if _, err := newMeter(t, Config{URL: empty, Site: "x"}).Hour(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "less than nine tenths") {
 		t.Errorf("an hour that was not sampled: %v", err)
 	}
 }
@@ -125,8 +125,8 @@ func TestFaultsAreSaid(t *testing.T) {
 		"too many":          {429, "slow down", "429"},
 		"broken":            {500, `{"status":"error","errorType":"internal","error":"out of memory"}`, "out of memory"},
 		"a bad query":       {400, `{"status":"error","errorType":"bad_data","error":"parse error"}`, "parse error"},
-		"cut short":         {200, good[:len(good)/2], "no answer"},
-		"a page":            {200, "<html>", "no answer"},
+		"cut short":         {200, good[:len(good)/2], "not an answer"},
+		"a page":            {200, "<html>", "not an answer"},
 		"another schema":    {200, `{"status":"success","data":{"resultType":"streams","result":[]}}`, "streams"},
 		"nothing":           {200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`, "0 cards"},
 		"a card too few":    {200, `{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1767355155,"1"],[1767355245,"2"]]}]}}`, "1 cards"},

@@ -11,16 +11,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A figure of a use is what one query tells.
+// A figure is one value of a job's usage and its query.
 type figure struct {
 	metric string
-	query  string  // %s is the metric, of the run's pods, over the run
-	most   float64 // beyond it is another unit, or nonsense
+	query  string  // %s is the metric's range selector: the run's pods, over the run
+	most   float64 // plausibility bound; a larger value has another unit
 	put    func(*protocol.Use, float64)
 }
 
-// figures, with the units of the exporters: percent, MiB, degrees Celsius, cores,
-// bytes. What cAdvisor tells of no container is of the whole pod, once more.
+// figures uses the exporters' units: per cent, MiB, degrees Celsius, cores, bytes. cAdvisor's series with an empty
+// container label are sums of the pod, which would count twice.
 var figures = []figure{
 	{"DCGM_FI_DEV_GPU_UTIL", "avg(avg_over_time(%s))", 100, func(u *protocol.Use, v float64) { u.GPU = protocol.Milli(math.Round(v * 10)) }},
 	{"DCGM_FI_DEV_FB_USED", "max(max_over_time(%s))", 1 << 21, func(u *protocol.Use, v float64) { u.GPUMemory = protocol.MiB(math.Round(v)) }},
@@ -33,20 +33,19 @@ var figures = []figure{
 
 func mib(bytes float64) protocol.MiB { return protocol.MiB(math.Round(bytes / (1 << 20))) }
 
-// shortest is the least that a run is taken to have lasted: a rate needs two
-// samples.
+// shortest is the shortest range of a query: a rate needs two samples.
 const shortest = 2 * time.Minute
 
-// Use returns what a run's pods made of what they held: of GPUs by DCGM-exporter,
-// of cores, memory and network by cAdvisor, which every kubelet has. What is not
-// scraped is told as 0, and is no error; with an error comes what was told before.
+// Use returns the resource usage of a run's pods: GPUs from DCGM-exporter, cores, memory and network from cAdvisor,
+// which is part of every kubelet. A value that is not scraped is 0 and no error. With an error, Use returns the
+// values read before it.
 func (m *Meter) Use(ctx context.Context, r Run) (u protocol.Use, err error) {
 	lasted := fmt.Sprintf("[%ds]", int(max(r.Until.Sub(r.Since), shortest).Seconds()))
 	for _, f := range figures {
 		pods := fmt.Sprintf("namespace=%q,pod=~%q", r.Namespace, r.pattern())
 		of := f.metric + "{" + pods + "}" + lasted
 		switch {
-		case strings.HasPrefix(f.metric, "container_network"): // of the pod's own, all in one
+		case strings.HasPrefix(f.metric, "container_network"): // network series belong to the pod and have no container label
 		case strings.HasPrefix(f.metric, "container"):
 			of = f.metric + "{" + pods + `,container!=""}` + lasted
 		}
@@ -63,7 +62,7 @@ func (m *Meter) Use(ctx context.Context, r Run) (u protocol.Use, err error) {
 		}
 		v := all[0].points[0].value
 		if len(all) > 1 || v > f.most {
-			return u, fmt.Errorf("prom: %s is %g in %d series; want one of 0 to %g: is it in another unit?", f.metric, v, len(all), f.most)
+			return u, fmt.Errorf("promenergy: %s is %g in %d series: want one series with 0 to %g: check its unit", f.metric, v, len(all), f.most)
 		}
 		f.put(&u, v)
 	}
