@@ -162,9 +162,7 @@ func TestTheOrderOfAnswersDoesNotMatter(t *testing.T) {
 // Whatever is said, in whatever order, a Book neither fails nor loses a job.
 func TestNothingThatIsSaidBreaksABook(t *testing.T) {
 	var bodies []protocol.Message
-	for _, m := range twoRounds().said {
-		bodies = append(bodies, m)
-	}
+	bodies = append(bodies, twoRounds().said...)
 	rapid.Check(t, func(t *rapid.T) {
 		b := New(Config{All: rapid.Bool().Draw(t, "all")})
 		seen := false

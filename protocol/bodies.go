@@ -17,8 +17,8 @@ type (
 		Round  uint64  `msgpack:"n"`
 		Closes Time    `msgpack:"cl"` // offers said later are not read
 		Jobs   []Job   `msgpack:"j"`
-		Terms  Weights `msgpack:"w"`            // what an option is judged by
-		Shadow []Price `msgpack:"sp,omitempty"` // what room is worth, so that agents offer where it is cheap
+		Terms  Weights `msgpack:"w" name:"terms"`             // what an option is judged by
+		Shadow []Price `msgpack:"sp,omitempty" name:"shadow"` // what room is worth, so that agents offer where it is cheap
 		// MaxBytes is the most that the encoded Offer may have, as EncodedSize counts; 0: MaxMessage.
 		MaxBytes int `msgpack:"mb,omitempty"`
 
@@ -29,14 +29,14 @@ type (
 	Offer struct {
 		Round uint64  `msgpack:"n"`
 		Jobs  []Menu  `msgpack:"j"`
-		Room  []Room  `msgpack:"rm,omitempty"` // per GPU model
+		Room  []Room  `msgpack:"rm,omitempty" name:"room"` // per GPU model
 		Grid  Outlook `msgpack:"g"`
 
 		// Of the GPUs that are idle as it offers, in thousandths: all, and those
 		// that the jobs it was lately asked for could not use (docs/fgd.md). For
 		// people: nothing is decided by them.
 		Idle    Milli `msgpack:"id,omitempty"`
-		Useless Milli `msgpack:"ul,omitempty"`
+		Useless Milli `msgpack:"ul,omitempty" name:"useless"`
 	}
 
 	// Award gives a job to the site that reads it.
@@ -45,10 +45,10 @@ type (
 		Job    JobID       `msgpack:"j"`
 		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
 		Option Option      `msgpack:"o"`
-		Queue  bool        `msgpack:"q,omitempty"`  // wait at the site when there is no room now
-		Firm   bool        `msgpack:"fm,omitempty"` // it shall not start before the option does
-		Lease  Time        `msgpack:"l"`            // an award heard later is declined
-		Pause  Time        `msgpack:"pz,omitempty"` // the site pauses the job then; 0: it runs to its end
+		Queue  bool        `msgpack:"q,omitempty" name:"queue"` // wait at the site when there is no room now
+		Firm   bool        `msgpack:"fm,omitempty" name:"firm"` // it shall not start before the option does
+		Lease  Time        `msgpack:"l"`                        // an award heard later is declined
+		Pause  Time        `msgpack:"pz,omitempty"`             // the site pauses the job then; 0: it runs to its end
 		Why    Reason      `msgpack:"w"`
 		Proof  Certificate `msgpack:"pf"`
 		Task   Task        `msgpack:"tk,omitempty"`
@@ -101,7 +101,7 @@ type (
 	Cancel struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a submitter
-		Keep  bool   `msgpack:"kp,omitempty"`
+		Keep  bool   `msgpack:"kp,omitempty" name:"keep"`
 	}
 
 	// Launch tells the hands to run a job now. Said again under the same epoch
@@ -261,9 +261,9 @@ type (
 	// in which it did: with it a ledger leads to the same decisions again. It
 	// travels to nobody. Several of one life continue each other.
 	Heard struct {
-		Life  uint64 `msgpack:"l"`            // of the coordinator, see Mouth
-		Rules string `msgpack:"r,omitempty"`  // its settings as JSON, with the first of a life
-		Books []Step `msgpack:"bk,omitempty"` // facts of earlier lives, from which this one began
+		Life  uint64 `msgpack:"l" name:"life"` // of the coordinator, see Mouth
+		Rules string `msgpack:"r,omitempty"`   // its settings as JSON, with the first of a life
+		Books []Step `msgpack:"bk,omitempty"`  // facts of earlier lives, from which this one began
 		Steps []Step `msgpack:"st,omitempty"`
 	}
 
@@ -302,161 +302,6 @@ type (
 		Idle  Bill        `msgpack:"id"` // IT energy apart: see Bill
 
 		Estimated bool `msgpack:"es,omitempty"` // see Reading
-	}
-)
-
-// Rows, which travel as arrays: they may grow at their end.
-type (
-	// A Price is what a GPU-hour of one model at one site is worth, by slot.
-	Price struct {
-		_msgpack struct{}       `msgpack:",as_array"`
-		Site     string         //
-		Model    string         //
-		From     Time           // of the first slot
-		Slot     time.Duration  //
-		Values   []Microdollars // per GPU-hour, never negative
-	}
-
-	// A Menu is a site's answer for one job: options, or why it has none.
-	Menu struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Job      JobID
-		Options  []Option
-		Why      Reason
-		Expect   []Estimate // one, of a job that does not say how long it runs
-	}
-
-	// An Option is one way to run a job. Energy, carbon and money are the
-	// change of the site's own, facility's share included, by forecasts of now.
-	Option struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Start    Time
-		Finish   Time
-		Model    string       // of the GPUs; "" for a job without
-		Cap      Milliwatts   // of each device; 0: none
-		Energy   Millijoules  //
-		Carbon   Milligrams   //
-		Money    Microdollars // for energy
-		Transfer Microdollars // for moving its input
-		Fragment Milli        // of GPUs made useless to the usual jobs; negative: made useful
-		Score    Milli        // of the node, by the site's placement policy
-		Awake    Microdollars // its part in keeping a node awake, carbon included
-	}
-
-	// A Room is what a site could still give of one GPU model, by slot.
-	Room struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Model    string
-		From     Time
-		Slot     time.Duration
-		Free     []Milli // of GPUs, by slot
-		Total    Milli
-		Open     []Milli // of Free, to jobs that can wait; empty: all
-	}
-
-	// An Outlook is the grid as a site sees it now: this hour, then forecasts.
-	Outlook struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		From     Time     // start of this hour
-		Price    []Microdollars
-		Carbon   []Milligrams
-		PUE      []Milli
-		// By how much Price and Carbon may be off: four in five are within. 0 is
-		// what was measured or sold; empty is not said.
-		PriceOff  []Microdollars
-		CarbonOff []Milligrams
-	}
-
-	// A Pool is the GPUs of one model at a site. Model is "" for nodes without.
-	Pool struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Model    string
-		Nodes    int
-		GPUs     int
-		CPU      Milli
-		Memory   MiB
-	}
-
-	// A Node is one machine of a site, and what others than the market's jobs
-	// hold of it.
-	Node struct {
-		_msgpack  struct{} `msgpack:",as_array"`
-		Name      string
-		Model     string // of its GPUs; "" for a node without
-		GPUs      int
-		CPU       Milli
-		Memory    MiB
-		GPUMemory MiB     // of each device; 0: not known
-		Closed    string  // why it takes nothing new; "": it does
-		OtherCPU  Milli   // held by others
-		OtherMem  MiB     // held by others
-		Others    []Milli // held by others of each device; may be shorter than GPUs
-	}
-
-	// A Point is a value of a signal from an instant on, until the next point.
-	Point struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		At       Time
-		Value    int64 // unit: see Quantity
-	}
-
-	// A Slice is the energy drawn in one hour of a run.
-	Slice struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Hour     Time
-		Energy   Millijoules
-	}
-
-	// A Bill is energy with what it cost the purse and the air.
-	Bill struct {
-		_msgpack struct{}     `msgpack:",as_array"`
-		IT       Millijoules  // before the facility's share
-		Energy   Millijoules  // with it
-		Carbon   Milligrams   //
-		Money    Microdollars //
-		Finish   Time         // of a job; zero for a site's hour
-	}
-
-	// A Certificate says how good the clearing of a round was: no assignment of
-	// its jobs can cost less than Bound, and the one awarded costs Primal.
-	Certificate struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Primal   Microdollars
-		Bound    Microdollars
-		Jobs     int
-	}
-
-	// A Choice is an option under a handle that tells nothing: "k2".
-	Choice struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Handle   string
-		Site     string
-		Option   Option
-		Cost     Microdollars // as the clearing ranks it: all terms, by trust in the site
-		Extra    Microdollars // over the best of the choices, room counted where that is dearer
-		Queue    bool         // it would wait at the site
-	}
-
-	// A Note is what an operator wants known of a site.
-	Note struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		ID       string
-		Site     string
-		Text     string
-	}
-
-	// A Pick is one verdict: a handle, and why.
-	Pick struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Handle   string
-		Why      Code
-	}
-
-	// A Reason says why, as a code for machines and a note for people.
-	Reason struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Code     Code
-		Note     string
 	}
 )
 

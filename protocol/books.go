@@ -44,7 +44,7 @@ type Past struct {
 
 	Job  JobID
 	At   Time
-	Mark uint64 // of what was submitted: see Submit.Mark
+	Mark uint64 `name:"mark"` // of what was submitted: see Submit.Mark
 }
 
 func (Brought) kind() string { return "brought" }

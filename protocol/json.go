@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -85,6 +86,12 @@ func appendJSON(out []byte, v reflect.Value) []byte {
 	return strconv.AppendInt(out, v.Int(), 10) // all that is left of our types: a test walks every kind
 }
 
+// printedKey returns the key of a field: its tag `name`, or its name in lower case. The
+// tag keeps a key that people and scripts know when the Go name changes.
+func printedKey(f reflect.StructField) string {
+	return cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
+}
+
 func appendFields(out []byte, v reflect.Value) []byte {
 	out = append(out, '{')
 	first := true
@@ -98,7 +105,7 @@ func appendFields(out []byte, v reflect.Value) []byte {
 			out = append(out, ',')
 		}
 		first = false
-		out = append(quote(out, strings.ToLower(f.Name)), ':')
+		out = append(quote(out, printedKey(f)), ':')
 		out = appendJSON(out, v.Field(i))
 	}
 	return append(out, '}')

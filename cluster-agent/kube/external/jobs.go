@@ -81,7 +81,7 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 	case j.Spec.Suspend == nil || !*j.Spec.Suspend:
 		return nil, "Job " + name + " is not suspended: somebody else released it", nil
 	case j.Status.StartTime != nil: // of an earlier run; until then its template cannot change
-		return nil, "", fmt.Errorf("Job %s is not known to be suspended yet", name)
+		return nil, "", fmt.Errorf("it is not known yet that Job %s is suspended", name)
 	case node == nil:
 		return nil, "node " + r.Launch.Node + " is gone", nil
 	}
